@@ -5,8 +5,7 @@
 
 /* ---- extents --------------------------------------------------------------------------------- */
 
-/* Dimensions, integer parameters and blockDim: what the launch knows. */
-static const struct lang_expr *unknown_at_launch(const struct lang_expr *e)
+const struct lang_expr *lang_unknown_at_launch(const struct lang_expr *e)
 {
     bool known = true;
     if (e->kind == E_NAME)
@@ -21,7 +20,7 @@ static const struct lang_expr *unknown_at_launch(const struct lang_expr *e)
     if (!known)
         return e;
     for (uint32_t i = 0; i < e->nargs; i++) {
-        const struct lang_expr *bad = unknown_at_launch(e->args[i]);
+        const struct lang_expr *bad = lang_unknown_at_launch(e->args[i]);
         if (bad)
             return bad;
     }
@@ -64,7 +63,7 @@ static bool check_extent(struct checker *c, const struct lang_symbol *sym, struc
                           "the size of '%s' must be a constant; a dimension is one when it is "
                           "fixed with -D",
                           sym->name);
-    const struct lang_expr *bad = unknown_at_launch(e);
+    const struct lang_expr *bad = lang_unknown_at_launch(e);
     return !bad || diag_error(c->d, bad->span,
                               "the size of '%s' must be known at launch: constants, dimensions, "
                               "integer parameters and blockDim",

@@ -354,6 +354,8 @@ bool check_call(struct checker *c, struct lang_expr *e)
     bool fast;
     struct lang_symbol *sym;
     enum lang_reduce r;
+    if (e->nindex)
+        return check_notation(c, e);
     e->fn = lang_builtin_parse(e->name, &fast);
     if (e->fn == FN_COUNT) {
         sym = lang_find(c->scope, e->name);
@@ -361,7 +363,7 @@ bool check_call(struct checker *c, struct lang_expr *e)
             sym->used = true;
             return user_call(c, e, sym->func);
         }
-        if (lang_reduce_parse(e->name, strlen(e->name), &r))
+        if (lang_reduce_parse(e->name, strlen(e->name), &r) || lang_is_notation(e->name))
             return diag_error(c->d, e->span, "the index is missing; write %s[k](...)", e->name);
         return check_unknown(c, e->span, e->name, true);
     }

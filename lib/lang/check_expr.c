@@ -94,20 +94,6 @@ static bool out_of_range(struct checker *c, const struct lang_expr *at, const ch
                       (long long)v, name, (long long)extent, extent == 1 ? "" : "s");
 }
 
-/* Is the range the extent, or surely less (n in n + 1)? */
-static bool is_within(const struct lang_expr *range, const struct lang_expr *extent)
-{
-    int64_t more;
-    if (expr_same(range, extent))
-        return true;
-    if (extent->kind != E_BINARY || extent->op != OP_ADD)
-        return false;
-    return (lang_const_int(extent->args[1], &more) && more >= 0 &&
-            expr_same(range, extent->args[0])) ||
-           (lang_const_int(extent->args[0], &more) && more >= 0 &&
-            expr_same(range, extent->args[1]));
-}
-
 /* x[i] where i's range is another dimension's is a mistake unless the range was written. */
 static bool check_plain_index(struct checker *c, const struct lang_expr *arg, const char *name,
                               const struct lang_expr *extent)
@@ -121,7 +107,7 @@ static bool check_plain_index(struct checker *c, const struct lang_expr *arg, co
             return out_of_range(c, arg, name, range - 1, have);
         return true;
     }
-    if (is_within(s->dims[0], extent))
+    if (range_is_within(s->dims[0], extent))
         return true;
     return diag_error(
         c->d, arg->span,
@@ -476,6 +462,16 @@ static bool declare_index(struct checker *c, struct lang_symbol *s)
     return false;
 }
 
+bool check_own_indices(struct checker *c, const struct lang_expr *e, struct lang_scope *inner)
+{
+    bool good = true;
+    for (uint32_t i = 0; i < e->nindex && good; i++) {
+        good = declare_index(c, e->index[i]) && check_index_range(c, e->index[i], e->args[0]);
+        scope_add(c->a, inner, e->index[i]);
+    }
+    return good;
+}
+
 static bool reduced_type(struct checker *c, struct lang_expr *e)
 {
     struct lang_expr *x = e->args[0];
@@ -495,18 +491,13 @@ static bool check_reduce(struct checker *c, struct lang_expr *e)
     struct lang_scope inner = {.up = c->scope};
     struct lang_scope *outer = c->scope;
     const char *name = lang_reduce_name(e->reduce);
-    bool good = true;
     if (c->place != IN_COMPUTE)
         return diag_error(c->d, e->span, "%s[...] is for compute: and reference:%s", name,
                           c->place == IN_BODY ? "; write a loop here" : "");
     if (e->nindex != 1 && (e->reduce == RED_ARGMAX || e->reduce == RED_ARGMIN))
         return diag_error(c->d, e->index[1]->span, "%s is over one index", name);
     c->scope = &inner;
-    for (uint32_t i = 0; i < e->nindex && good; i++) {
-        good = declare_index(c, e->index[i]) && check_index_range(c, e->index[i], e->args[0]);
-        scope_add(c->a, &inner, e->index[i]);
-    }
-    good = good && reduced_type(c, e);
+    const bool good = check_own_indices(c, e, &inner) && reduced_type(c, e);
     c->scope = outer;
     return good;
 }

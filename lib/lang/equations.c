@@ -9,6 +9,7 @@ struct context {
     struct equation_text text;
     size_t *order;
     uint32_t ntensor;
+    checked_list checked;
 };
 
 static bool already_defined(struct context *x, size_t i)
@@ -137,6 +138,7 @@ static bool check_right(struct context *x, struct equation_syntax *s, struct lan
         scope_add(x->c.a, &inner, s->eq->index[k]);
     x->c.scope = &inner;
     x->c.d = d;
+    x->c.made = s->eq->is_recurrence ? NULL : &x->checked; /* whose parts would be steps of it */
     bool good = check_expr(&x->c, rhs);
     if (good && rhs->type == DT_VOID)
         good = diag_error(d, rhs->span, "this function returns no value");
@@ -163,8 +165,12 @@ static bool recurrence_types(struct context *x, const size_t *member, size_t n)
             struct lang_expr *rhs = expr_clone(a, s->eq->rhs);
             if (s->eq->sym->kind != SYM_TENSOR)
                 continue;
-            if (!check_right(x, s, rhs, diags_new(a)))
-                return check_right(x, s, s->eq->rhs, x->c.d);
+            x->c.guessing = true;
+            const bool good = check_right(x, s, rhs, diags_new(a)) ||
+                              check_right(x, s, s->eq->rhs, x->c.d); /* for what is wrong */
+            x->c.guessing = false;
+            if (!good)
+                return false;
             stable &= rhs->type == s->eq->sym->type;
             s->eq->sym->type = rhs->type;
         }
@@ -186,6 +192,7 @@ static bool check_equation(struct context *x, struct equation_syntax *s)
     if (!check_coerce(&x->c, eq->rhs, eq->sym->type, arena_printf(x->c.a, "'%s'", s->name)))
         return false;
     expr_settle(eq->rhs);
+    *VEC_PUSH(x->c.a, &x->checked) = eq;
     return true;
 }
 
@@ -320,17 +327,32 @@ static const struct lang_expr *read_of(const struct lang_expr *e, const struct l
     return found || !e->pad ? found : read_of(e->pad, sym);
 }
 
+/* The first read of sym in the text below an equation; NULL: there is none. */
+static const struct lang_expr *read_below(const struct context *x, const struct lang_symbol *sym,
+                                          const struct lang_equation *above)
+{
+    const struct lang_expr *first = NULL;
+    size_t off = SIZE_MAX;
+    for (size_t i = 0; i < x->checked.n; i++) {
+        const struct lang_equation *eq = x->checked.v[i];
+        if (eq->span.off < above->span.off + above->span.len || eq->span.off >= off)
+            continue;
+        const struct lang_expr *read = read_of(eq->rhs, sym);
+        off = read ? eq->span.off : off;
+        first = read ? read : first;
+    }
+    return first;
+}
+
 /* An equation below the one that assigns an inout reads what was there before, which is not what
  * programs do. */
 static void warn_old_values(const struct context *x)
 {
     for (size_t i = 0; i < x->text.v.n; i++) {
         const struct lang_symbol *sym = x->text.v.v[i].eq->sym;
-        const struct lang_expr *read = NULL;
         if (sym->kind != SYM_BUFFER || sym->mode != MODE_INOUT)
             continue;
-        for (size_t k = i + 1; k < x->text.v.n && !read; k++)
-            read = read_of(x->text.v.v[k].eq->rhs, sym);
+        const struct lang_expr *read = read_below(x, sym, x->text.v.v[i].eq);
         if (!read)
             continue;
         diag_warning(x->c.d, read->span,
@@ -359,11 +381,9 @@ bool lang_equations(struct arena *a, struct span text, struct lang_scope *params
         return false;
     warn_unused(x);
     warn_old_values(x);
-    out->v = ARENA_ARRAY(a, x->text.v.n, struct lang_equation *);
-    for (size_t i = 0; i < x->text.v.n; i++) {
-        struct lang_equation *eq = out->v[i] = x->text.v.v[x->order[i]].eq;
-        eq->sym->def = eq;
-    }
-    out->n = x->text.v.n;
+    out->v = x->checked.v;
+    out->n = x->checked.n;
+    for (size_t i = 0; i < out->n; i++)
+        out->v[i]->sym->def = out->v[i];
     return true;
 }

@@ -24,6 +24,7 @@ enum { MOST_NODES = 2000 }; /* an if doubles what follows it */
 struct inliner {
     struct arena *a;
     unsigned nodes;
+    bool as_is; /* calls stay, and so do vectors, of an equation */
 };
 
 static struct lang_expr *copy(struct inliner *in, const struct lang_expr *e,
@@ -100,6 +101,8 @@ static const struct binding *copy_indices(struct inliner *in, struct lang_expr *
 
 static bool can_copy(const struct inliner *in, const struct lang_expr *e)
 {
+    if (in->as_is)
+        return in->nodes <= MOST_NODES;
     switch (e->kind) {
     case E_SPECIAL:
     case E_VECTOR:
@@ -121,7 +124,7 @@ static struct lang_expr *copy(struct inliner *in, const struct lang_expr *e,
     in->nodes++;
     if (!can_copy(in, e))
         return NULL;
-    if (e->kind == E_CALL && e->func)
+    if (e->kind == E_CALL && e->func && !in->as_is)
         return call(in, e, env);
     const struct binding *b = e->kind == E_NAME ? find(env, e->sym) : NULL;
     if (b && b->value)
@@ -244,6 +247,16 @@ void inline_call(struct arena *a, struct lang_expr *e)
     struct lang_expr *result = call(&in, e, NULL);
     if (result)
         *e = *result;
+}
+
+struct lang_expr *expr_renamed(struct arena *a, const struct lang_expr *e, uint32_t n,
+                               struct lang_symbol *const *from, struct lang_symbol *const *to)
+{
+    struct inliner in = {.a = a, .as_is = true};
+    struct binding *b = ARENA_ARRAY(a, n, struct binding);
+    for (uint32_t i = 0; i < n; i++)
+        b[i] = (struct binding){.sym = from[i], .renamed = to[i], .up = i ? &b[i - 1] : NULL};
+    return copy(&in, e, n ? &b[n - 1] : NULL);
 }
 
 /* ---- what a function reads ------------------------------------------------------------------- */

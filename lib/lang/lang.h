@@ -54,6 +54,7 @@ struct lang_symbol {
     bool has_value; /* SYM_DIM fixed by -D at emission */
     uint64_t value;
     bool used;
+    bool made; /* SYM_TENSOR: stands for a part of a notation; no text defines it */
 };
 
 /* ---- expressions ----------------------------------------------------------------------------- */
@@ -166,7 +167,8 @@ struct lang_expr {
     enum lang_builtin fn;   /* FN_COUNT when func is set */
     struct lang_func *func; /* E_CALL of a function of functions: */
     enum lang_reduce reduce;
-    uint32_t nindex; /* E_REDUCE: the indices reduced over */
+    uint32_t nindex; /* E_REDUCE: the indices reduced over; before checking also E_CALL: those of a
+                        notation, as in softmax[j](...) */
     bool anywhere;   /* E_REDUCE: lower found that its reads are in range whatever the conditions
                         around it say */
     struct lang_symbol **index;
@@ -300,6 +302,9 @@ struct lang_scope {
 struct lang_symbol *lang_find(const struct lang_scope *s, const char *name);
 /* Why a word can't be a name ("a type", "a word of the language"); NULL when it can. */
 const char *lang_reserved(const char *name, const struct lang_types *types);
+/* Is it what a notation is called, softmax and its like? Those are numbered: NULL past the last. */
+bool lang_is_notation(const char *name);
+const char *lang_notation_name(size_t i);
 /* Is it what a builtin function, fast_ ones included, is called? */
 bool lang_is_builtin(const char *name);
 

@@ -158,6 +158,8 @@ enum dtype literal_int_type(uint64_t v);
 /* The lanes of a vector type's name ("f32x4": 4, and *t is f32), or 0. */
 uint8_t lang_vector_parse(const char *s, size_t n, const struct lang_types *types, enum dtype *t);
 bool lang_reduce_parse(const char *s, size_t n, enum lang_reduce *r);
+/* What a reduction or a notation is called that is nearly called so; NULL: none is. */
+const char *lang_nearest_reduction(const char *name);
 bool lang_special_parse(const char *s, size_t n, enum lang_special *sp);
 bool lang_order_parse(const char *s, size_t n, enum lang_order *o);
 bool lang_memory_scope_parse(const char *s, size_t n, enum lang_memory_scope *scope);
@@ -170,10 +172,17 @@ const char *lang_cuda_word(const char *name);
 
 enum lang_place { IN_LAUNCH, IN_COMPUTE, IN_BODY };
 
+/* Checked equations, each behind those that it reads. */
+typedef VEC(struct lang_equation *) checked_list;
+
 struct checker {
     struct arena *a;
     struct diags *d;
     struct lang_scope *scope;
+    /* Where equations go that notations stand for, behind those checked before; NULL: there can be
+     * none. */
+    checked_list *made;
+    bool guessing; /* the types of a recurrence are not found yet: an integer may become a float */
     struct lang_options opt;
     enum lang_place place;
     unsigned guarded;       /* inside a conditional's arm or pad(): a read may be out of range */
@@ -206,6 +215,9 @@ void check_rounded(const struct checker *c, struct lang_expr *e, enum dtype to);
 bool check_condition(struct checker *c, struct lang_expr *e); /* checks, and makes it a bool */
 bool check_integer(struct checker *c, struct lang_expr *e, const char *what);
 bool check_call(struct checker *c, struct lang_expr *e);
+bool check_notation(struct checker *c, struct lang_expr *e); /* a call with indices */
+/* The indices that a reduction or a notation binds, with their ranges, into `inner`. */
+bool check_own_indices(struct checker *c, const struct lang_expr *e, struct lang_scope *inner);
 bool check_sync(struct checker *c, struct lang_expr *e);   /* a call of kind SYNC */
 bool check_atomic(struct checker *c, struct lang_expr *e); /* of kind ATOMIC */
 /* Warns where a loop that does nothing but wait reads what it waits for by a plain read. */
@@ -222,6 +234,11 @@ bool check_index_range(struct checker *c, struct lang_symbol *index,
 /* Will that succeed? */
 bool index_has_range(const struct checker *c, const struct lang_symbol *index,
                      const struct lang_expr *within);
+/* Is the range the extent, or surely less (n in n + 1)? */
+bool range_is_within(const struct lang_expr *range, const struct lang_expr *extent);
+/* What in e the launch does not know: all but constants, dimensions, integer parameters and
+ * blockDim; NULL: it knows all. */
+const struct lang_expr *lang_unknown_at_launch(const struct lang_expr *e);
 /* check_coerce to a vector of `lanes`, or a scalar where that is 0. */
 bool check_coerce_as(struct checker *c, struct lang_expr *e, enum dtype to, uint8_t lanes,
                      const char *what);
@@ -248,6 +265,10 @@ bool check_func(struct lang_func *f, uint32_t calls, struct diags *d);
 /* Puts what a function returns in place of a checked call in an equation; leaves a call of one with
  * loops, arrays or vectors. */
 void inline_call(struct arena *a, struct lang_expr *e);
+/* A copy of a checked expression of an equation, in which to[i] is in the place of the index
+ * from[i]; NULL: it is too long. */
+struct lang_expr *expr_renamed(struct arena *a, const struct lang_expr *e, uint32_t n,
+                               struct lang_symbol *const *from, struct lang_symbol *const *to);
 /* Where the statements read a buffer that the kernel writes; NULL: nowhere. */
 const struct lang_expr *reads_written(const struct lang_stmt *s);
 

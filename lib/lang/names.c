@@ -97,6 +97,16 @@ bool lang_reduce_parse(const char *s, size_t n, enum lang_reduce *r)
     return false;
 }
 
+const char *lang_nearest_reduction(const char *name)
+{
+    enum { NREDUCE = sizeof reduce_names / sizeof *reduce_names, MOST = 16 };
+    const char *all[NREDUCE + MOST] = {0};
+    memcpy(all, reduce_names, sizeof reduce_names);
+    for (size_t i = 0; i + 1 < MOST && lang_notation_name(i); i++)
+        all[NREDUCE + i] = lang_notation_name(i);
+    return diag_nearest(name, strlen(name), all);
+}
+
 bool lang_special_parse(const char *s, size_t n, enum lang_special *sp)
 {
     for (size_t i = 0; i < SP_COUNT; i++)
@@ -145,7 +155,8 @@ const char *lang_reserved(const char *name, const struct lang_types *types)
         "warpSize", "clusterIdx", "clusterDim", "long",     "char",     "asm",     NULL};
     enum dtype t;
     enum lang_reduce r;
-    if (is_one_of(name, keywords) || strcmp(name, special_names[SP_MULTIPROCESSORS]) == 0)
+    if (is_one_of(name, keywords) || strcmp(name, special_names[SP_MULTIPROCESSORS]) == 0 ||
+        lang_is_notation(name))
         return "a word of the language";
     if (dtype_parse(name, strlen(name), &t) || lang_vector_parse(name, strlen(name), types, &t))
         return "a type";

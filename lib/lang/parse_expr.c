@@ -198,11 +198,15 @@ struct lang_symbol *parse_index(struct parser *p)
     return parse_index_range(p, s) ? s : NULL;
 }
 
-static struct lang_expr *reduction(struct parser *p, enum lang_reduce r)
+/* sum[i](e), and softmax[i](e): a call until it is checked. */
+static struct lang_expr *reduction(struct parser *p, const char *name)
 {
     struct lang_expr *e = expr_new(p->a, E_REDUCE, p->tok.span);
     VEC(struct lang_symbol *) index = {0};
-    e->reduce = r;
+    if (!lang_reduce_parse(name, strlen(name), &e->reduce)) {
+        e->kind = E_CALL;
+        e->name = name;
+    }
     parser_next(p);
     parser_next(p); /* [ */
     do {
@@ -329,8 +333,9 @@ static struct lang_expr *named(struct parser *p)
     struct span s = p->tok.span;
     const char *name = parser_name(p);
     enum lang_reduce r;
-    if (parser_ahead(p)->kind == T_LBRACKET && lang_reduce_parse(name, strlen(name), &r))
-        return reduction(p, r);
+    if (parser_ahead(p)->kind == T_LBRACKET &&
+        (lang_reduce_parse(name, strlen(name), &r) || lang_is_notation(name)))
+        return reduction(p, name);
     parser_next(p);
     if (strcmp(name, "pad") == 0)
         return padded(p, s);
@@ -444,6 +449,15 @@ static bool more_subscripts(struct parser *p, struct lang_expr *e)
     return finish(p, e) != NULL;
 }
 
+/* x[i](e): a reduction, if it were called something else. */
+static struct lang_expr *unknown_reduction(struct parser *p, const struct lang_expr *e)
+{
+    const char *near = lang_nearest_reduction(e->name);
+    diag_error(p->d, e->span, "unknown reduction '%s'%s%s%s", e->name,
+               near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return NULL;
+}
+
 /* An operand and the subscripts and parts behind it. */
 static struct lang_expr *postfix(struct parser *p)
 {
@@ -457,6 +471,8 @@ static struct lang_expr *postfix(struct parser *p)
             e = member(p, e);
         else if (p->tok.kind == T_LBRACKET && !p->tok.newline)
             e = more_subscripts(p, e) ? e : NULL;
+        else if (p->tok.kind == T_LPAREN && !p->tok.newline && e->kind == E_INDEX && !e->pad)
+            e = unknown_reduction(p, e);
         else
             break;
     }

@@ -97,9 +97,10 @@ static void print_element(const struct lang_expr *e, struct buf *out)
     }
 }
 
-static void print_reduce(const struct lang_expr *e, struct buf *out)
+/* "sum[i < n](e)": of a reduction or a notation. */
+static void print_indexed(const struct lang_expr *e, const char *name, struct buf *out)
 {
-    buf_printf(out, "%s[", lang_reduce_name(e->reduce));
+    buf_printf(out, "%s[", name);
     for (uint32_t i = 0; i < e->nindex; i++) {
         const struct lang_symbol *s = e->index[i];
         buf_printf(out, "%s%s", i ? ", " : "", s->name);
@@ -212,8 +213,13 @@ static void print(const struct lang_expr *e, int lowest, struct buf *out)
         buf_puts(out, lang_type_name(out->arena, e->type, e->lanes));
         print_list(e, "(", ")", out);
         break;
-    case E_CALL: print_call(e, out); break;
-    case E_REDUCE: print_reduce(e, out); break;
+    case E_CALL:
+        if (e->nindex)
+            print_indexed(e, e->name, out);
+        else
+            print_call(e, out);
+        break;
+    case E_REDUCE: print_indexed(e, lang_reduce_name(e->reduce), out); break;
     case E_MEMBER:
         print(e->args[0], PRIMARY, out);
         buf_printf(out, ".%c", "xyzw"[e->ival & 3]);

@@ -60,3 +60,16 @@ bool check_index_range(struct checker *c, struct lang_symbol *index, const struc
     index->dims[0] = extent;
     return true;
 }
+
+bool range_is_within(const struct lang_expr *range, const struct lang_expr *extent)
+{
+    int64_t more;
+    if (expr_same(range, extent))
+        return true;
+    if (extent->kind != E_BINARY || extent->op != OP_ADD)
+        return false;
+    return (lang_const_int(extent->args[1], &more) && more >= 0 &&
+            expr_same(range, extent->args[0])) ||
+           (lang_const_int(extent->args[0], &more) && more >= 0 &&
+            expr_same(range, extent->args[1]));
+}

@@ -16,12 +16,8 @@ static bool read_param(struct param_reader *p, const struct yaml_pair *pair)
     struct lang_expr *value;
     struct span text;
     enum { MOST = 512 }; /* as many as 4 KiB of PTX parameters hold */
-    if (!check_identifier(pair->key, "a parameter", p->d))
+    if (!check_symbol_name(pair->key, p->types, "a parameter", p->d))
         return false;
-    if (lang_reserved(pair->key->text, p->types))
-        return diag_error(p->d, pair->key->span,
-                          "'%s' is a type (see 'types') and can't be the name of a parameter",
-                          pair->key->text);
     if (p->params.n == MOST)
         return diag_error(p->d, pair->key->span, "more than %d parameters", MOST);
     sym->name = pair->key->text;

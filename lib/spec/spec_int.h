@@ -35,6 +35,9 @@ bool text_take_zero(struct span *s);
 /* A name that the user may choose: a C identifier, no word of the language. what: "a parameter" and
  * the like. */
 bool check_identifier(const struct yaml_value *key, const char *what, struct diags *d);
+/* Such a name that the texts of the spec say: none that means something else there. */
+bool check_symbol_name(const struct yaml_value *key, const struct lang_types *types,
+                       const char *what, struct diags *d);
 
 bool read_types(struct spec_reader *r, const struct yaml_value *v);
 /* An error: `given` is none of the type's choices. */

@@ -23,12 +23,8 @@ static bool check_dims(struct spec_reader *r, const struct lang_symbol *sym)
 
 static bool check_name(struct spec_reader *r, const struct yaml_value *key)
 {
-    if (!check_identifier(key, "a temp", r->d))
+    if (!check_symbol_name(key, &r->spec->names, "a temp", r->d))
         return false;
-    if (lang_reserved(key->text, &r->spec->names))
-        return diag_error(r->d, key->span,
-                          "'%s' is a type (see 'types') and can't be the name of a temp",
-                          key->text);
     const struct lang_symbol *other = lang_find(&r->spec->params_scope, key->text);
     if (!other)
         return true;

@@ -141,8 +141,18 @@ bool check_identifier(const struct yaml_value *key, const char *what, struct dia
     if (strcmp(key->text, "_") == 0)
         return diag_error(d, key->span, "'_' alone can't be the name of %s", what);
     why = lang_reserved(key->text, NULL);
-    if (why)
+    if (why && !lang_is_notation(key->text)) /* no text says the name of a kernel called softmax */
         return diag_error(d, key->span, "'%s' is %s and can't be the name of %s", key->text, why,
                           what);
     return true;
+}
+
+bool check_symbol_name(const struct yaml_value *key, const struct lang_types *types,
+                       const char *what, struct diags *d)
+{
+    if (!check_identifier(key, what, d))
+        return false;
+    const char *why = lang_reserved(key->text, types);
+    return !why || diag_error(d, key->span, "'%s' is %s%s and can't be the name of %s", key->text,
+                              why, lang_is_notation(key->text) ? "" : " (see 'types')", what);
 }
