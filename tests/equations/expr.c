@@ -239,6 +239,8 @@ static const char *reduction_name(struct gen *g, enum sort s, enum sort *of, uns
         *of = gen_one_in(g, 4) ? SORT_INT : SORT_FLOAT;
         return PICK(g, "argmax", "argmin");
     }
+    if (s == SORT_FLOAT && gen_one_in(g, 12))
+        return "logsumexp";
     return PICK(g, "sum", "sum", "sum", "max", "max", "min", "prod");
 }
 
@@ -375,6 +377,29 @@ static void leaf(struct gen *g, enum sort s, struct buf *b)
     }
 }
 
+/* A function of an index in scope, over its range or one of its own; false: there is none, or too
+ * much to do. */
+static bool along_index(struct gen *g, struct buf *b)
+{
+    if (!g->nindex)
+        return false;
+    const struct index *x = &g->index[gen_below(g, g->nindex)];
+    const struct extent *n = &g->dim[x->dim];
+    const double work = g->work;
+    if (work * (double)n->value > WORK_MOST)
+        return false;
+    g->work *= (double)n->value;
+    buf_printf(b, "%s[%s", PICK(g, "softmax", "softmax", "log_softmax"), x->name);
+    if (gen_one_in(g, 6))
+        buf_printf(b, " in %s..%s", PICK(g, "0", "1"), n->text);
+    buf_puts(b, "](");
+    gen_expr(g, SORT_FLOAT, b);
+    buf_putc(b, ')');
+    g->work = work;
+    g->reduces = true;
+    return true;
+}
+
 static void float_expr(struct gen *g, struct buf *b)
 {
     switch (gen_below(g, 16)) {
@@ -393,6 +418,10 @@ static void float_expr(struct gen *g, struct buf *b)
     case 10: choice(g, SORT_FLOAT, "f32", b); break;
     case 11: one(g, SORT_FLOAT, PICK(g, "f16(", "bf16(", "f32(", "f64("), ")", b); break;
     case 12: one(g, SORT_INT, "f32(", ")", b); break;
+    case 13:
+        if (along_index(g, b))
+            break;
+        /* fall through */
     default:
         if (!gen_reduction(g, SORT_FLOAT, b))
             leaf(g, SORT_FLOAT, b);
