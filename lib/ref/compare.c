@@ -449,6 +449,7 @@ void compare_output(struct ref *r, size_t output, const void *got, const struct 
         merge(&all, &c.part[k].t);
     free(c.part);
     pthread_mutex_destroy(&c.lock);
+    res->rows = o->rows;
     verdict(&all, inputs_vary, o->param != NULL);
 }
 

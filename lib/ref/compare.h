@@ -39,6 +39,7 @@ struct compare_result {
     uint32_t rank;
     const uint64_t *shape;
     uint64_t count, compared; /* elements there are, elements looked at */
+    uint64_t rows;            /* of a sample that is made of rows: how many */
     uint64_t wrong;           /* outside the bound */
     uint64_t unbounded;       /* whose reference allows any value */
     uint64_t exact;           /* where one value only was allowed */

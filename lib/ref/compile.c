@@ -547,6 +547,10 @@ static struct tensor *tensor_new(struct program *p, const struct lang_symbol *sy
         t->shape[k] = (uint64_t)x;
         t->count *= (uint64_t)x;
     }
+    t->lo = ARENA_ARRAY(p->arena, sym->rank + 1, uint64_t);
+    t->len = ARENA_ARRAY(p->arena, sym->rank + 1, uint64_t);
+    t->stride = ARENA_ARRAY(p->arena, sym->rank + 1, uint64_t);
+    ref_tensor_all(t);
     t->id = (uint32_t)p->tensors.n;
     *VEC_PUSH(p->arena, &p->tensors) = t;
     return t;

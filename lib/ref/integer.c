@@ -456,10 +456,21 @@ static double to_type(const struct node *n, double v)
     return dtype_round(n->type, v);
 }
 
+static bool all_exact(const struct vec *a)
+{
+    bool exact = true;
+    for (int l = 0; l < LANES; l++)
+        exact &= a->e[l] == 0;
+    return exact;
+}
+
 void eval_float_to_float(struct frame *f, const struct node *n, const uint8_t *mask)
 {
     const struct vec *a = node_arg(f, n, 0, mask);
-    round_all(node_out(f, n), a, to_type, n);
+    if (dtype_bits(n->type) > dtype_bits(n->from) && all_exact(a))
+        *node_out(f, n) = *a; /* it is a number of the wider type, too */
+    else
+        round_all(node_out(f, n), a, to_type, n);
 }
 
 static double to_tf32(const struct node *n, double v)

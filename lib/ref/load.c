@@ -50,6 +50,51 @@ static void value(struct frame *f, const struct tensor *t, uint64_t flat, struct
     stored_or_not(t, o, l);
 }
 
+/* ---- what is evaluated of a tensor, and where it lies ---------------------------------------- */
+
+static void lay_out(struct tensor *t, const uint64_t *extent)
+{
+    uint64_t step = 1;
+    for (uint32_t d = t->rank; d-- > 0;) {
+        t->stride[d] = step;
+        step *= extent[d];
+    }
+    t->base = 0;
+    for (uint32_t d = 0; d < t->rank && t->is_part; d++)
+        t->base += t->lo[d] * t->stride[d];
+}
+
+void ref_tensor_all(struct tensor *t)
+{
+    for (uint32_t d = 0; d < t->rank; d++) {
+        t->lo[d] = 0;
+        t->len[d] = t->shape[d];
+    }
+    t->n = t->count;
+    t->is_part = false;
+    lay_out(t, t->shape);
+}
+
+void ref_tensor_window(struct tensor *t, bool is_part)
+{
+    t->n = 1;
+    for (uint32_t d = 0; d < t->rank; d++)
+        t->n *= t->len[d];
+    t->is_part = is_part;
+    lay_out(t, is_part ? t->len : t->shape);
+}
+
+uint64_t ref_tensor_flat(const struct tensor *t, uint64_t at)
+{
+    uint64_t flat = 0, step = 1;
+    for (uint32_t d = t->rank; d-- > 0;) {
+        flat += (t->lo[d] + at % t->len[d]) * step;
+        at /= t->len[d];
+        step *= t->shape[d];
+    }
+    return flat;
+}
+
 void ref_tensor_store(struct tensor *t, struct frame *f, uint64_t flat, const struct vec *v, int l)
 {
     if (f->memo) {
@@ -62,6 +107,8 @@ void ref_tensor_store(struct tensor *t, struct frame *f, uint64_t flat, const st
         m->e = v->e[l];
         return;
     }
+    if (!t->is_part && t->n != t->count)
+        flat = ref_tensor_flat(t, flat);
     if (t->v)
         t->v[flat] = v->v[l];
     else
@@ -105,10 +152,10 @@ static void uncertain_lane(struct frame *f, const struct node *n, const struct v
             int64_t x = sub[d]->i[l] + rest % width - width / 2;
             rest /= width;
             inside = inside && x >= 0 && (uint64_t)x < t->shape[d];
-            flat = flat * t->shape[d] + (uint64_t)x;
+            flat += (uint64_t)x * t->stride[d];
         }
         if (inside)
-            flats[count++] = flat;
+            flats[count++] = flat - t->base;
     }
     if (f->memo && !t->data && count)
         ref_demand(f, t, flats, count);
@@ -219,15 +266,16 @@ static bool subscripts(struct frame *f, const struct node *n, const uint8_t *mas
 {
     const struct tensor *t = n->tensor;
     double e = 0;
-    memset(flat, 0, LANES * sizeof *flat);
     memset(inside, 1, LANES);
+    for (int l = 0; l < LANES; l++)
+        flat[l] = -t->base;
     for (uint32_t d = 0; d < t->rank; d++) {
         const struct vec *s = sub[d] = node_arg(f, n, d, mask);
-        uint64_t extent = t->shape[d];
+        const uint64_t extent = t->shape[d], stride = t->stride[d];
         for (int l = 0; l < LANES; l++) {
             uint64_t x = (uint64_t)s->i[l];
             inside[l] &= x < extent;
-            flat[l] = flat[l] * extent + x;
+            flat[l] += x * stride;
             e += s->e[l];
         }
     }

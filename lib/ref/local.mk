@@ -5,7 +5,8 @@ lib_libkaiocore_la_SOURCES += \
 	lib/ref/compare.h \
 	lib/ref/compile.c \
 	lib/ref/compile.h \
-	lib/ref/eval.c \
+	lib/ref/eval.c lib/ref/eval.h \
+	lib/ref/evaluate.c \
 	lib/ref/fill.c \
 	lib/ref/fill.h \
 	lib/ref/func.c \
@@ -15,6 +16,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/ref/needed.c \
 	lib/ref/once.c \
 	lib/ref/parallel.c lib/ref/parallel.h \
+	lib/ref/plan.c lib/ref/plan.h \
 	lib/ref/product.c lib/ref/product.h \
 	lib/ref/program.h \
 	lib/ref/reach.c \
@@ -22,5 +24,6 @@ lib_libkaiocore_la_SOURCES += \
 	lib/ref/ref.h \
 	lib/ref/report.c \
 	lib/ref/report.h \
+	lib/ref/rows.c \
 	lib/ref/storage.c lib/ref/storage.h \
 	lib/ref/table.c

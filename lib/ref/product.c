@@ -105,14 +105,14 @@ static void number(struct product *p)
         if (a == b)
             continue;
         p->stride[d] = step[b];
-        step[b] *= t->shape[d];
+        step[b] *= t->len[d];
     }
     for (uint32_t d = t->rank; d-- > 0;) {
         if (p->f[0].uses[d] && !p->f[1].uses[d])
             p->stride[d] *= step[1];
         if (p->f[0].uses[d] && p->f[1].uses[d]) {
             p->stride[d] = p->batch * step[0] * step[1];
-            p->batch *= t->shape[d];
+            p->batch *= t->len[d];
         }
     }
     for (int k = 0; k < 2; k++) {
@@ -144,8 +144,8 @@ static void set_row(struct frame *f, const struct product *p, const struct facto
             continue;
         uint64_t *rest = p->f[0].uses[d] && p->f[1].uses[d] ? &both : &own;
         for (int l = 0; l < LANES; l++)
-            f->slot[p->eq->index_slot[d]].i[l] = (int64_t)(*rest % t->shape[d]);
-        *rest /= t->shape[d];
+            f->slot[p->eq->index_slot[d]].i[l] = (int64_t)(t->lo[d] + *rest % t->len[d]);
+        *rest /= t->len[d];
     }
 }
 
@@ -458,14 +458,15 @@ static bool sum_storage(struct product *p)
 
 /* ---- together -------------------------------------------------------------------------------- */
 
-/* Are there fewer values of the factors than terms, by far? */
+/* Are there fewer values of the factors than terms, by far? Of one row of a sample there are about
+ * as many, but each is then taken once and not for a term of the general kind. */
 static bool pays(const struct product *p)
 {
     const struct tensor *t = p->eq->tensor;
     for (int k = 0; k < 2; k++)
         if (p->f[k].rows > MOST_VALUES / p->k)
             return false;
-    return p->f[0].rows + p->f[1].rows <= t->count / 4;
+    return p->f[0].rows + p->f[1].rows <= (t->is_part ? t->n * 2 : t->n / 4);
 }
 
 struct product *ref_product_new(struct frame *f, struct equation *eq, const struct reduce *r,
@@ -521,7 +522,7 @@ void ref_product_read(const struct product *p, const struct frame *f, const uint
     for (int l = 0; l < LANES; l++) {
         uint64_t at = 0;
         for (uint32_t d = 0; d < eq->tensor->rank; d++)
-            at += p->stride[d] ? (uint64_t)f->slot[eq->index_slot[d]].i[l] * p->stride[d] : 0;
+            at += ((uint64_t)f->slot[eq->index_slot[d]].i[l] - eq->tensor->lo[d]) * p->stride[d];
         left[l] = LANE_OFF;
         if (!mask[l])
             continue;

@@ -65,10 +65,15 @@ struct tensor {
     enum dtype type;
     uint32_t rank;
     uint64_t *shape, count;
+    /* What is evaluated of it at a time: n elements, those from lo on, len of them in each
+     * dimension; and where the elements lie in v, i, e: the sum of index times stride, less base.
+     * These hold all of it, or (is_part) just what is evaluated. */
+    uint64_t *lo, *len, *stride, base, n;
+    bool is_part;
     bool is_before;      /* a parameter's contents before the launch */
     const void *data;    /* its elements, where they are given; else: */
     struct equation *eq; /* defines it */
-    double *v, *e;       /* dense: count elements */
+    double *v, *e;       /* dense */
     int64_t *i;
     bool store_rounds;  /* an output: other equations may see the stored or the unstored value */
     struct table *memo; /* on demand: per thread, indexed by id */
@@ -225,6 +230,12 @@ int64_t ref_wrap(enum dtype t, int64_t v);
 node_eval eval_load;
 void ref_tensor_store(struct tensor *t, struct frame *f, uint64_t flat, const struct vec *v,
                       int lane);
+/* Sets what is evaluated: all of t. */
+void ref_tensor_all(struct tensor *t);
+/* Or a window of it, after lo and len were set; in: v, i and e hold just this. */
+void ref_tensor_window(struct tensor *t, bool is_part);
+/* The element of number `at` in the window, among all. */
+uint64_t ref_tensor_flat(const struct tensor *t, uint64_t at);
 
 /* eval.c: false when there is no memory. */
 bool ref_frame_open(struct frame *f, struct program *p, bool on_demand);
@@ -273,7 +284,8 @@ node_eval ref_reduce_once;
 void ref_reduce_keys(struct arena *a, const struct program *p, const struct equation *eq,
                      const struct node *n, uint32_t around);
 
-/* eval.c: evaluates eq for n <= LANES elements given by their flat indices and stores them. */
+/* eval.c: evaluates eq for n <= LANES elements given by their numbers in what is evaluated of its
+ * tensor, and stores them. */
 void ref_equation_batch(struct frame *f, struct equation *eq, const uint64_t *flat, int n);
 /* Computes them without storing them: the values are in lanes 0 .. n - 1 until eq is evaluated
  * again. */

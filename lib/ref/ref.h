@@ -85,11 +85,16 @@ struct ref_input {
 
 struct ref_options {
     unsigned threads; /* 0: one per core. Results do not depend on it. */
-    uint64_t sample; /* evaluate only this many elements of each output, chosen at random; 0: all */
-    uint64_t seed;   /* ... by this */
+    /* Evaluate only this many elements of each output, chosen at random, or about as many in whole
+     * rows, at least 16, where an element takes a row of an intermediate; 0: all. */
+    uint64_t sample;
+    uint64_t seed;         /* ... by this */
     struct spec_sums sums; /* what the kernel says of itself */
     /* for intermediates; beyond it they are evaluated piecewise, on demand; 0: 4 GiB */
     uint64_t memory;
+    /* Of more intermediates than this, in bytes, rows are held that their equations share, where
+     * they share any; 0: 64 MiB. */
+    uint64_t slab;
     /* stops the evaluation when it becomes non-zero; may be NULL */
     const volatile int *interrupted;
 };
@@ -106,6 +111,7 @@ struct ref_output {
     uint64_t count;        /* elements of the output */
     uint64_t n;            /* elements evaluated */
     const uint64_t *where; /* their flat indices, ascending; NULL: all */
+    uint64_t rows; /* they are so many rows, chosen at random; 0: elements are, or there are all */
     double *v;
     int64_t *i;
     double *e;
@@ -121,6 +127,9 @@ struct ref;
  * of range, a division of integers by zero, too large, interrupted. */
 struct ref *ref_evaluate(struct arena *a, const struct ref_input *in, const struct ref_options *opt,
                          struct diags *d);
+/* By equation of the oracle: which part of its elements a sample evaluates that is made of whole
+ * rows. NULL: it is made of elements. in->buffers is not looked at. */
+const double *ref_sampled_parts(struct arena *a, const struct ref_input *in, uint64_t sample);
 size_t ref_noutput(const struct ref *r);
 const struct ref_output *ref_output(const struct ref *r, size_t k);
 /* ref_has_index(): is an output defined as argmax or argmin over one index? The other: does index

@@ -18,6 +18,18 @@ static void put_short(struct buf *out, double v)
     buf_printf(out, "%.3g", v);
 }
 
+/* " (a sample of 4096)", and in how many rows it lies. */
+static void put_sample(const struct compare_result *r, struct buf *out)
+{
+    buf_puts(out, " (a sample of ");
+    if (r->rows)
+        buf_printf(out, "%llu: %llu %s", (unsigned long long)r->count, (unsigned long long)r->rows,
+                   r->rows == 1 ? "row" : "rows");
+    else
+        buf_printf(out, "%llu", (unsigned long long)r->count);
+    buf_puts(out, ")");
+}
+
 void report_line(const char *name, const struct compare_result *r, struct buf *out)
 {
     buf_printf(out, "%s %s", name, dtype_name(r->type));
@@ -27,7 +39,7 @@ void report_line(const char *name, const struct compare_result *r, struct buf *o
         buf_printf(out, "%llu of ", (unsigned long long)r->wrong);
     buf_printf(out, "%llu%s", (unsigned long long)r->compared, r->wrong ? " wrong" : " compared");
     if (r->compared < r->count)
-        buf_printf(out, " (a sample of %llu)", (unsigned long long)r->count);
+        put_sample(r, out);
     if (r->compared && r->max_abs == 0 && !r->wrong) {
         buf_puts(out, r->exact == r->compared ? ", all equal" : ", no error");
     } else if (r->compared && r->max_abs > 0) {

@@ -52,14 +52,32 @@ uint64_t ref_storage_dense(const struct program *p)
     return bytes;
 }
 
-static bool take(struct ref_storage *s, struct tensor *t)
+bool ref_storage_tensor(struct ref_storage *s, struct tensor *t)
 {
+    const uint64_t n = t->is_part ? t->n : t->count;
     if (dtype_is_float(t->type))
-        t->v = ref_storage_take(s, t->count, sizeof *t->v);
+        t->v = ref_storage_take(s, n, sizeof *t->v);
     else
-        t->i = ref_storage_take(s, t->count, sizeof *t->i);
-    t->e = ref_storage_take(s, t->count, sizeof *t->e);
-    return (t->v || t->i) && t->e ? true : ref_storage_refuse(s, t, t->count);
+        t->i = ref_storage_take(s, n, sizeof *t->i);
+    t->e = ref_storage_take(s, n, sizeof *t->e);
+    return (t->v || t->i) && t->e ? true : ref_storage_refuse(s, t, n);
+}
+
+static void drop(struct ref_storage *s, void *p)
+{
+    for (size_t k = 0; k < s->v.n; k++)
+        if (s->v.v[k] == p)
+            s->v.v[k] = NULL;
+    free(p);
+}
+
+void ref_storage_drop(struct ref_storage *s, struct tensor *t)
+{
+    drop(s, t->v);
+    drop(s, t->i);
+    drop(s, t->e);
+    t->v = t->e = NULL;
+    t->i = NULL;
 }
 
 static const struct tensor *largest(const struct program *p)
@@ -77,7 +95,7 @@ bool ref_storage_take_dense(struct ref_storage *s)
     if (!fits(ref_storage_dense(s->p)))
         return ref_storage_refuse(s, largest(s->p), largest(s->p)->count);
     for (size_t k = 0; k < s->p->equations.n; k++)
-        if (!take(s, s->p->equations.v[k]->tensor))
+        if (!ref_storage_tensor(s, s->p->equations.v[k]->tensor))
             return false;
     return true;
 }

@@ -13,6 +13,10 @@ struct ref_storage {
 /* n zeros of some size; NULL: no memory. */
 void *ref_storage_take(struct ref_storage *s, uint64_t n, size_t size);
 void ref_storage_free(struct ref_storage *s);
+/* Memory for the elements of t, all or those that are evaluated at a time; false with an error
+ * where there is none. */
+bool ref_storage_tensor(struct ref_storage *s, struct tensor *t);
+void ref_storage_drop(struct ref_storage *s, struct tensor *t);
 /* An error: what n values of t would take. False, always. */
 bool ref_storage_refuse(const struct ref_storage *s, const struct tensor *t, uint64_t n);
 /* What every element of every intermediate and output takes together. */

@@ -323,3 +323,32 @@ YAML
     run -1 kaio-verify large.yaml x=@randint:-50:50 n=256 y=y.bin
     [[ "${lines[0]}" == *" of 65536 wrong"* ]]
 }
+
+@test "of attention, a sample is whole rows: all columns of each, and the report says how many" {
+    cat >attention.yaml <<'YAML'
+kernel: attention
+params:
+  q: in f16[m, d]
+  k: in f16[n, d]
+  v: in f16[n, d]
+  o: out f32[m, d]
+  lse: out f32[m]
+compute: |
+  s[i, j] = j <= i + (n - m) ? sum[c](q[i, c] * k[j, c]) : -inf
+  top[i] = max[j](s[i, j])
+  p[i, j] = exp(s[i, j] - top[i])
+  total[i] = sum[j](p[i, j])
+  o[i, c] = sum[j](f16(p[i, j]) * v[j, c]) / total[i]
+  lse[i] = top[i] + log(total[i])
+YAML
+    run -0 kaio-verify --run -d cpu --code=generic --sample=80 attention.yaml m=200 n=300 d=4
+    [[ "${lines[0]}" == PASS*"o f32[200, 4]: 80 compared (a sample of 800: 20 rows)"* ]]
+    [[ "${lines[1]}" == PASS*"lse f32[200]: 20 compared (a sample of 200: 20 rows)"* ]]
+    run -0 kaio-verify --run -d cpu --code=generic --sample=1 attention.yaml m=200 n=300 d=4
+    [[ "${lines[0]}" == PASS*"64 compared (a sample of 800: 16 rows)"* ]]
+    run -0 kaio-verify --run --list --sample=80 attention.yaml m=20000 n=30000 d=64
+    [[ "$output" == *" 6.29e+07 terms" ]]
+    truncate -s 3200 o.bin
+    run -1 kaio-verify --sample=80 attention.yaml q=@normal k=@normal v=@normal m=200 n=300 d=4 o=o.bin
+    [[ "${lines[0]}" == *"80 of 80 wrong (a sample of 800: 20 rows)"* ]]
+}

@@ -101,11 +101,14 @@ static double terms_of(struct walk *w, const struct lang_expr *e)
 double cost_of(struct arena *a, const struct ref_input *in, uint64_t sample)
 {
     const struct lang_equations *q = spec_oracle(in->spec);
+    const double *part = sample ? ref_sampled_parts(a, in, sample) : NULL;
     double sum = 0;
     for (size_t k = 0; k < q->n; k++) {
         struct walk w = {.a = a, .in = in, .eq = q->v[k]};
         double n = product_of(a, in, q->v[k]->index, q->v[k]->nindex);
-        if (sample && q->v[k]->sym->kind == SYM_BUFFER)
+        if (part)
+            n *= part[k];
+        else if (sample && q->v[k]->sym->kind == SYM_BUFFER)
             n = fmin(n, (double)sample);
         w.most = n;
         for (uint32_t i = 0; i < q->v[k]->nindex; i++)
