@@ -415,7 +415,8 @@ static struct node *reduce(struct compiler *c, const struct lang_expr *e)
     ref_reduce_keys(a, c->p, c->eq, n, around);
     if (r->kind == RED_SUM) {
         mark_term(r->body);
-        r->scaled = has_scale(r, r->body);
+        r->rescaled = ref_rescale(c, r);
+        r->scaled = r->rescaled || has_scale(r, r->body);
     }
     r->is_int = !dtype_is_float(r->body->type);
     r->round = ref_rounding(r->body->type);

@@ -28,5 +28,8 @@ struct node *ref_node_new(struct compiler *c, const struct lang_expr *e, node_ev
 /* inline.c: a call of a function of functions:, and a local variable in one. */
 struct node *ref_inline_call(struct compiler *c, const struct lang_expr *e);
 struct node *ref_inline_local(struct compiler *c, const struct lang_expr *e);
+/* rescale.c: whether the sum's terms have exponentials of differences from a maximum as factors;
+ * those are widened by what it may do to them that the maximum is not known yet. */
+bool ref_rescale(struct compiler *c, struct reduce *r);
 
 #endif

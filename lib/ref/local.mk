@@ -24,6 +24,8 @@ lib_libkaiocore_la_SOURCES += \
 	lib/ref/ref.h \
 	lib/ref/report.c \
 	lib/ref/report.h \
+	lib/ref/rescale.c \
 	lib/ref/rows.c \
 	lib/ref/storage.c lib/ref/storage.h \
+	lib/ref/sum.c \
 	lib/ref/table.c

@@ -364,7 +364,8 @@ static void finish(const struct product *p, const struct row *a, const struct ro
     *v = 0;
     *e = NAN;
     if (!a->is_known || !b->is_known || !(a->most * b->most < o->limit * 0.999) ||
-        (r->scaled && far > o->limit * 0x1p-40))
+        (r->scaled && far > o->limit * 0x1p-40) ||
+        (r->rescaled && n * fmax(a->most, b->most) > o->limit * 0x1p-40))
         return;
     struct ref_sum sum = {.s = s, .n = a->n < b->n ? a->n : b->n, .terms = p->k};
     sum.far = fmax(a->raised * b->reach, a->reach * b->raised);

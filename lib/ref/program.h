@@ -111,6 +111,7 @@ struct reduce {
     uint32_t acc; /* index of its accumulator in the frame */
     bool scaled; /* its terms have factors that may be taken out of the sum: those that its loops do
                     not vary */
+    bool rescaled; /* its terms have exponentials of differences from a maximum as factors */
     struct product *product; /* its values, while those of its equation are computed; or NULL */
     uint32_t first_index,
         nindex; /* slots of the equation it is in: copied when lanes run along the last loop */
@@ -265,8 +266,19 @@ bool ref_loop_varies(const struct reduce *r, const struct node *n);
 double ref_reach(const struct frame *f, const struct reduce *r, const struct node *n, int lane,
                  bool *raised);
 
-/* reduce.c */
+/* rescale.c */
+node_eval eval_rescaled;
+
+/* Integers up to this are exact. */
+static inline double ref_precision(const struct reduce *r)
+{
+    return r->round.f32 ? 0x1p24 : 0x1p53;
+}
+
+/* sum.c */
 void ref_sum_result(const struct reduce *r, const struct ref_sum *s, double *v, double *e);
+
+/* reduce.c */
 struct acc *ref_acc_new(uint32_t n); /* by calloc; NULL: no memory */
 node_eval eval_reduce;
 node_eval ref_reduce; /* without what is kept */

@@ -99,9 +99,11 @@ bool ref_loop_varies(const struct reduce *r, const struct node *n)
 
 double ref_scale(const struct frame *f, const struct reduce *r, const struct node *n, int lane)
 {
+    if (n->eval == eval_rescaled)
+        return fabs(f->slot[n->slot].v[lane]) + f->slot[n->slot].e[lane];
     if (!ref_loop_varies(r, n))
         return fabs(f->slot[n->slot].v[lane]);
-    if (n->eval == eval_fneg)
+    if (n->eval == eval_fneg || (r->rescaled && n->eval == eval_float_to_float))
         return ref_scale(f, r, n->args[0], lane);
     if (n->eval == eval_fmul)
         return ref_scale(f, r, n->args[0], lane) * ref_scale(f, r, n->args[1], lane);

@@ -29,12 +29,6 @@ struct acc *ref_acc_new(uint32_t n)
     return calloc(n ? n : 1, sizeof(struct acc));
 }
 
-/* Integers up to this are exact. */
-static double precision(const struct reduce *r)
-{
-    return r->round.f32 ? 0x1p24 : 0x1p53;
-}
-
 static bool wants_max(enum lang_reduce k)
 {
     return k == RED_MAX || k == RED_ARGMAX;
@@ -100,10 +94,18 @@ static double parts_loss(const struct reduce *r, double v, double e, double reac
     return (double)r->sums.products * r->round.unit * (reach > size ? reach : size) + r->round.tiny;
 }
 
-/* Might a sum of such terms overflow, without a factor that scales them down? */
-static bool is_huge(const struct reduce *r, double v)
+/* A term's magnitude without a factor that scales it down. */
+static double bare_term(const struct frame *f, const struct reduce *r, const struct vec *v, int l)
 {
-    return r->scaled && isfinite(v) && fabs(v) > r->round.limit * 0x1p-40;
+    const double size = fabs(v->v[l]) + (r->rescaled ? v->e[l] : 0);
+    return r->scaled && size > 0 ? size / fmin(ref_scale(f, r, r->body, l), 1) : size;
+}
+
+/* Might a sum of such terms overflow, without a factor that scales them down? */
+static bool is_huge(const struct frame *f, const struct reduce *r, const struct vec *v, int l)
+{
+    const double size = r->rescaled ? bare_term(f, r, v, l) : fabs(v->v[l]);
+    return r->scaled && isfinite(v->v[l]) && size > r->round.limit * 0x1p-40;
 }
 
 /* A term of a sum by tensor cores, in the lane that its body was evaluated in: what it loses
@@ -255,9 +257,9 @@ static void acc_lane(const struct frame *f, const struct reduce *r, struct acc *
     switch (r->kind) {
     case RED_SUM: {
         double e = r->sums.truncation ? tensor_term(f, r, a, l, v, from) : 0;
-        sum_term(a, l, v->v[from], v->e[from] + e, precision(r));
-        if (is_huge(r, v->v[from]))
-            a->bare[l] += fabs(v->v[from]) / fmin(ref_scale(f, r, r->body, from), 1);
+        sum_term(a, l, v->v[from], v->e[from] + e, ref_precision(r));
+        if (is_huge(f, r, v, from))
+            a->bare[l] += bare_term(f, r, v, from);
         break;
     }
     case RED_PROD: prod_term(a, l, v->v[from], v->e[from]); break;
@@ -285,19 +287,19 @@ static void sum_lanes(struct acc *restrict a, const struct vec *restrict v,
 }
 
 /* Are exactness or overflow still to be followed term by term? */
-static bool any_special(const struct reduce *r, const struct acc *a, const struct vec *v,
-                        const uint8_t *mask)
+static bool any_special(const struct frame *f, const struct reduce *r, const struct acc *a,
+                        const struct vec *v, const uint8_t *mask)
 {
     bool any = r->sums.truncation > 0;
     for (int l = 0; l < LANES; l++)
-        any |= mask[l] && (a->quantum[l] > 0 || is_huge(r, v->v[l]));
+        any |= mask[l] && (a->quantum[l] > 0 || is_huge(f, r, v, l));
     return any;
 }
 
 static void acc_lanes(const struct frame *f, const struct reduce *r, struct acc *a,
                       const struct vec *v, const uint8_t *mask, int64_t index)
 {
-    if (!r->is_int && r->kind == RED_SUM && !any_special(r, a, v, mask)) {
+    if (!r->is_int && r->kind == RED_SUM && !any_special(f, r, a, v, mask)) {
         sum_lanes(a, v, mask);
         return;
     }
@@ -410,80 +412,6 @@ static void run_loop(struct frame *f, const struct reduce *r, struct acc *a, uin
 }
 
 /* ---- the result ------------------------------------------------------------------------------ */
-
-/* No partial sum is larger, whatever the order: the terms of one sign together. *other: of the sign
- * that the sum has not. */
-static double largest_partial(const struct ref_sum *s, double sum, double *other)
-{
-    double up = s->up, down = fmax(up - sum, 0);
-    double side = (fmax(up, down) + s->es) * (1 + 0x1p-40);
-    *other = (sum > 0 ? down : up) + s->es;
-    return side < s->m ? side : s->m;
-}
-
-/* What adding the terms up may lose. In any order there are n - 1 roundings, each of a partial sum;
- * where a term goes through at most depth of them, it is that part of its own magnitude (Higham,
- * section 4.2). */
-static double sum_loss(const struct reduce *r, const struct ref_sum *s, double side)
-{
-    double u = r->round.unit, add = (double)s->n - 1;
-    double depth = r->sums.depth && (double)r->sums.depth < add ? (double)r->sums.depth : add;
-    double any = add * u < 0.5 ? add * u / (1 - add * u) * side : INFINITY;
-    double tree = depth * u < 0.5 ? depth * u / (1 - depth * u) * s->m : INFINITY;
-    return fmin(any, tree);
-}
-
-/* What tensor cores lose beside: a part of the largest partial sum for each step, or of what the
- * exponents stand for. */
-static double truncation_loss(const struct reduce *r, const struct ref_sum *s, double side)
-{
-    side = side > s->far ? side : s->far;
-    double n = (double)r->sums.truncation, u = r->round.unit;
-    return n * u < 0.5 ? n * u / (1 - n * u) * side + 2 * n * r->round.tiny : INFINITY;
-}
-
-/* Multiples of 1 below this lose nothing to tensor cores: what a term may lose, in units of 2^-24,
- * says how many bits they keep. */
-static double tensor_precision(const struct reduce *r, const struct ref_sum *s)
-{
-    double each = (double)r->sums.truncation / (double)(s->terms ? s->terms : 1);
-    return each > 1 ? ldexp(1, 24 - (int)ceil(log2(each))) : 0x1p24;
-}
-
-/* Does no partial sum round, whatever the order? */
-static bool sum_exact(const struct reduce *r, const struct ref_sum *s)
-{
-    if (s->es != 0 || s->n <= 1)
-        return s->es == 0;
-    if (r->sums.truncation)
-        return fmax(s->m, s->far) < tensor_precision(r, s) * s->quantum;
-    return s->quantum > 0 && s->m <= precision(r) * s->quantum;
-}
-
-void ref_sum_result(const struct reduce *r, const struct ref_sum *s, double *v, double *e)
-{
-    double plain = s->s;
-    *v = isfinite(plain) ? plain + s->c : plain;
-    *e = 0;
-    /* a NaN, or infinities of both signs: certain unless a term is unknown, or a partial sum may
-     * have overflowed to one */
-    if (isnan(plain)) {
-        *e = s->es == INFINITY || s->m > r->round.limit ? INFINITY : 0;
-        return;
-    }
-    /* a partial sum may overflow although the result does not, or to the other infinity */
-    double other = 0, side = isfinite(plain) ? largest_partial(s, *v, &other) : s->m;
-    bool overflows = side > r->round.limit &&
-                     (fabs(*v) <= r->round.limit || other > r->round.limit);
-    if (s->es == INFINITY || overflows || (isinf(plain) && s->m > r->round.limit)) {
-        *e = INFINITY;
-    } else if (isfinite(plain)) {
-        if (!sum_exact(r, s))
-            *e = s->es + s->own + sum_loss(r, s, side) + truncation_loss(r, s, side) +
-                 r->round.tiny;
-        ref_range(&r->round, v, e);
-    }
-}
 
 static void sum_result(const struct reduce *r, const struct acc *a, int l, double *v, double *e)
 {

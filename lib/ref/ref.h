@@ -37,6 +37,27 @@
  *     finite) and b2, at most 2^-11 |b|, up to 2^-9 of that: 56 + 16 u |a b| more, of what has more
  *     than 19 bits. Factors below 2^-115 count as large as that, because subnormal parts have fewer
  *     bits. Of infinities, and of what tf32 rounds to one, parts make NaN: any value is accepted.
+ *   - a sum whose terms have exponentials of differences from a maximum as factors, as softmax's
+ *     and attention's have, p = exp(x - top), may be added up before the maximum is known. A
+ *     kernel that goes through a row once has p' = exp(x - r), where r is the maximum of what it
+ *     has met; when that grows to r', it multiplies what it has added up by exp(r - r'). In the
+ *     end a term has been multiplied by exp(x - r1), exp(r1 - r2), ..., exp(rk - top). The
+ *     differences are of one sign and add up to x - top. Each rounds by u of itself, all together
+ *     by u |x - top|, which is u |p ln p| in the term: that is added, for x - top itself may be
+ *     exact. What each exponential after the first errs by (0.9 ulp, 1.8 u), the multiplication's
+ *     rounding and the addition's are 4 roundings at most, of all that was added up so far, and
+ *     depth counts them for each tile of a row. So depth is not limited by n - 1 here, but by that
+ *     and 4 for each term after the first; where it is unknown, 4 are assumed for one term in 8.
+ *     What is lost before a rescaling (by truncation, to far) is scaled with the sums that it is a
+ *     part of: these are the final ones times exp(top - r), and no smaller. A product with exp(r -
+ *     r') may be subnormal, which depth counts as well.
+ *     T(p) is T(p') then, for a T of fewer bits: with c = exp(top - r) >= 1 it stands for T(c p) /
+ *     c, which is off p by u_T p and half T's smallest subnormal over c. Both are added to what
+ *     T(p) is, and to an intermediate of type T. So it is where p is a quotient by the total, too,
+ *     which is at least 1 where the maximum is among the terms. Zeros and ones that are certain
+ *     stay: those are e^-inf and e^0, whatever the maximum is. A total that overflows without the
+ *     exponentials is unknown, because p' may be 1. The total's logarithm and a quotient by it
+ *     take its error as they take any.
  *   - a quotient whose divisor is computed by an equation or a reduction, or where something is
  *     reduced and the divisor is the same all along the left side's last index, may be a product
  *     with the divisor's reciprocal, which rounds once more (and loses more where the reciprocal is

@@ -29,7 +29,7 @@ static const struct {
      HEAD "  o: out f32[b, h, m, d]\n"
           "  lse: out f32[b, h, m]\n"
           "compute: |\n" SOFTMAX
-          "  o[z,y,i,c] = sum[j](p[z,y,i,j] * v[z,y/(h/g),j,c]) / total[z,y,i]\n"
+          "  o[z,y,i,c] = sum[j](f16(p[z,y,i,j]) * v[z,y/(h/g),j,c]) / total[z,y,i]\n"
           "  lse[z,y,i] = top[z,y,i] + log(total[z,y,i])\n",
      1, 0},
     {"another layout, and p itself",

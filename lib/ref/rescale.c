@@ -1,0 +1,134 @@
+/* Sums whose terms are exponentials of differences from a maximum, as a kernel adds them up that
+ * does not know the maximum yet. ref.h says what that may change. */
+#include <config.h>
+
+#include "ref/compile.h"
+
+/* ---- which they are -------------------------------------------------------------------------- */
+
+/* What e names is computed by this; NULL: it is not computed, or from values that were found. */
+static const struct lang_expr *computed_by(const struct program *p, const struct lang_expr *e)
+{
+    const bool named = e->kind == E_INDEX || e->kind == E_NAME;
+    if (!named || !e->sym->def || e->sym->def->is_recurrence || e->sym->mode == MODE_INOUT)
+        return NULL;
+    for (size_t k = 0; k < p->equations.n; k++)
+        if (p->equations.v[k]->src->sym == e->sym)
+            return e->sym->def->rhs;
+    return NULL;
+}
+
+/* Is e made of what a maximum over a range came to? */
+static bool is_maximum(const struct program *p, const struct lang_expr *e)
+{
+    const struct lang_expr *def = computed_by(p, e);
+    if (def)
+        return is_maximum(p, def);
+    if (e->kind == E_REDUCE)
+        return e->reduce == RED_MAX;
+    bool any = false;
+    for (uint32_t k = e->kind == E_COND; k < e->nargs && e->kind != E_INDEX; k++)
+        any |= is_maximum(p, e->args[k]);
+    return any;
+}
+
+/* Is a maximum subtracted in e? */
+static bool subtracts_maximum(const struct program *p, const struct lang_expr *e)
+{
+    const struct lang_expr *def = computed_by(p, e);
+    if (def)
+        return subtracts_maximum(p, def);
+    if (e->kind == E_BINARY && e->op == OP_SUB && is_maximum(p, e->args[1]))
+        return true;
+    bool any = false;
+    for (uint32_t k = e->kind == E_COND; k < e->nargs && e->kind != E_INDEX && e->kind != E_REDUCE;
+         k++)
+        any |= subtracts_maximum(p, e->args[k]);
+    return any;
+}
+
+static bool is_exponential(const struct lang_expr *e)
+{
+    return e->kind == E_CALL && !e->func &&
+           (e->fn == FN_EXP || e->fn == FN_EXP2 || e->fn == FN_EXP10);
+}
+
+/* Is e such an exponential, or has it one as a factor? */
+static bool is_rescaled(const struct program *p, const struct lang_expr *e)
+{
+    const struct lang_expr *def = computed_by(p, e);
+    if (def)
+        return is_rescaled(p, def);
+    switch (e->kind) {
+    case E_CALL: return is_exponential(e) && subtracts_maximum(p, e->args[0]);
+    case E_BINARY:
+        return (e->op == OP_MUL && is_rescaled(p, e->args[1])) ||
+               ((e->op == OP_MUL || e->op == OP_DIV) && is_rescaled(p, e->args[0]));
+    case E_UNARY:
+    case E_CAST: return is_rescaled(p, e->args[0]);
+    case E_COND: return is_rescaled(p, e->args[1]) || is_rescaled(p, e->args[2]);
+    default: return false;
+    }
+}
+
+/* ---- a factor -------------------------------------------------------------------------------- */
+
+static bool is_narrow(enum dtype t)
+{
+    return dtype_bits(t) < 32;
+}
+
+/* Is it 0 or 1 for certain, as the exponentials of -inf and of 0 are? These are exact however they
+ * are scaled. */
+static bool is_certain(const struct vec *x, int l)
+{
+    return x->e[l] == 0 && (x->v[l] == 0 || x->v[l] == 1);
+}
+
+/* The factor of a term as it may be when it was computed from another maximum, and what was made of
+ * it was scaled later. */
+void eval_rescaled(struct frame *f, const struct node *n, const uint8_t *mask)
+{
+    const struct vec *a = node_arg(f, n, 0, mask);
+    struct vec *o = node_out(f, n);
+    const struct node *from = n->args[0]->eval == eval_float_to_float ? n->args[0]->args[0]
+                                                                      : n->args[0];
+    const struct vec *before = &f->slot[from->slot];
+    const double unit = is_narrow(n->type) ? dtype_roundoff(n->type) : 0;
+    const double tiny = is_narrow(n->type) ? dtype_smallest(n->type) / 2 : 0;
+    for (int l = 0; l < LANES; l++) {
+        const double v = fabs(a->v[l]), e = a->e[l];
+        o->v[l] = a->v[l];
+        o->e[l] = e;
+        if (!mask[l] || !isfinite(v) || !isfinite(e) || is_certain(before, l))
+            continue;
+        const double steps = v > 0 ? n->round.unit * v * fabs(log(v)) : 0;
+        o->e[l] = e + steps + unit * (v + e) + tiny;
+    }
+}
+
+/* Wraps the factors of a term that are so; false: there is none. */
+static bool wrap(struct compiler *c, struct node **n)
+{
+    struct node *x = *n;
+    const bool narrows = x->eval == eval_float_to_float && is_narrow(x->type);
+    const bool leaf = narrows || x->eval == eval_load || x->eval == eval_func1;
+    if (leaf && (x->eval != eval_load || !x->tensor->data) && is_rescaled(c->p, x->src)) {
+        *n = ref_node_new(c, x->src, eval_rescaled, 1);
+        (*n)->type = x->type;
+        (*n)->args[0] = x;
+        return true;
+    }
+    if (leaf || (x->eval != eval_fmul && x->eval != eval_fdiv && x->eval != eval_fneg &&
+                 x->eval != eval_fcond && x->eval != eval_float_to_float))
+        return false;
+    bool any = false;
+    for (uint32_t k = x->eval == eval_fcond; k < x->nargs; k++)
+        any |= wrap(c, &x->args[k]);
+    return any;
+}
+
+bool ref_rescale(struct compiler *c, struct reduce *r)
+{
+    return dtype_is_float(r->body->type) && wrap(c, &r->body);
+}
