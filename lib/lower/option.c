@@ -79,13 +79,24 @@ static bool read_word(const struct strategy_option *o, const char *text, uint32_
     return false;
 }
 
+static bool read_value(const struct strategy_option *o, const char *text, uint32_t *v)
+{
+    return read_word(o, text, v) || read_number(o, text, v) ||
+           ((o->is & OPTION_LIST) && read_list(o, text, v));
+}
+
+bool option_takes(const struct strategy_option *o, const char *text)
+{
+    uint32_t v[MOST_COUNT];
+    return read_value(o, text, v);
+}
+
 bool option_read(struct cg *g, const struct strategy_option *o, const struct spec_option *said,
                  void *options)
 {
     const uint32_t count = o->count ? o->count : 1;
     uint32_t v[MOST_COUNT] = {0, 1, 1, 1};
-    if (!read_word(o, said->value, v) && !read_number(o, said->value, v) &&
-        (!(o->is & OPTION_LIST) || !read_list(o, said->value, v)))
+    if (!read_value(o, said->value, v))
         return cg_error(g, said->value_span, "'%s' is %s, not '%s'", o->key, option_values(g->a, o),
                         said->value);
     memcpy((char *)options + o->offset, v, count * sizeof *v);

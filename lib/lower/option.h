@@ -34,6 +34,7 @@ struct strategy_option {
 
 /* "a number from 1 to 16 or [ROWS, COLUMNS], each from 1 to 16" */
 const char *option_values(struct arena *a, const struct strategy_option *o);
+bool option_takes(const struct strategy_option *o, const char *text);
 /* Reads what the schedule says into the strategy's options; false after an error. */
 bool option_read(struct cg *g, const struct strategy_option *o, const struct spec_option *said,
                  void *options);

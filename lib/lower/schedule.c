@@ -58,6 +58,44 @@ const struct strategy *schedule_named(struct cg *g, bool *good)
     return NULL;
 }
 
+/* ---- what it says ---------------------------------------------------------------------------- */
+
+static const struct strategy_option *find_option(const struct strategy *st, const char *key)
+{
+    for (size_t i = 0; i < st->noption; i++)
+        if (strcmp(st->options[i].key, key) == 0)
+            return &st->options[i];
+    return NULL;
+}
+
+static bool takes(const struct strategy *st, const struct spec_option *said)
+{
+    const struct strategy_option *o = find_option(st, said->key);
+    return strcmp(said->key, "strategy") == 0 || (o && option_takes(o, said->value));
+}
+
+/* The first thing that the schedule says and the strategy does not take; NULL: it takes all. */
+static const struct spec_option *unread_option(const struct cg *g, const struct strategy *st)
+{
+    for (size_t i = 0; i < g->spec->schedule.n; i++)
+        if (!takes(st, &g->spec->schedule.v[i]))
+            return &g->spec->schedule.v[i];
+    return NULL;
+}
+
+bool schedule_takes(const struct cg *g, const struct strategy *st)
+{
+    return !unread_option(g, st);
+}
+
+bool schedule_asks(const struct cg *g, const struct strategy *st)
+{
+    return schedule_option(g, "strategy") ? schedule_names(g, st)
+                                          : g->spec->schedule.n && schedule_takes(g, st);
+}
+
+/* ---- choosing -------------------------------------------------------------------------------- */
+
 /* A call that lang could not replace by what it returns; NULL: none. */
 static const struct lang_expr *find_call(const struct lang_expr *e)
 {
@@ -104,20 +142,45 @@ void *schedule_analyse(struct cg *g, const struct strategy *st, const struct low
     return st != schedule_last() && is_closed(g, why) ? NULL : st->analyse(g, s, why);
 }
 
+/* The first of them that fits the stage and takes what the schedule says; if there is none, the
+ * first that fits. why[i]: what the stage lacks for strategy i, or that it has not all the words.
+ */
+static struct choice first_of(struct cg *g, const struct lower_stage *s, bool whole,
+                              const char **why)
+{
+    struct choice first = {NULL, NULL};
+    for (size_t i = 0; i + 1 < nstrategies; i++) {
+        struct buf b = buf_in(g->a);
+        const struct strategy *st = strategies[i];
+        void *form = !whole || st->takes_whole ? schedule_analyse(g, st, s, &b) : NULL;
+        const struct spec_option *other = form ? unread_option(g, st) : NULL;
+        if (form && !other)
+            return (struct choice){st, form};
+        if (form && !first.by)
+            first = (struct choice){st, form};
+        why[i] = form ? arena_printf(g->a, "it has no '%s: %s'", other->key, other->value)
+                      : buf_text(&b);
+    }
+    return first;
+}
+
 struct choice schedule_first(struct cg *g, const struct lower_stage *s)
 {
     report_attempt(g);
-    for (size_t i = 0; i + 1 < nstrategies; i++) {
-        struct buf why = buf_in(g->a);
-        void *form = schedule_analyse(g, strategies[i], s, &why);
-        if (form)
-            return (struct choice){strategies[i], form};
-        if (why.len == 0)
+    g->passed = ARENA_ARRAY(g->a, nstrategies, const char *);
+    const struct choice first = first_of(g, s, false, g->passed);
+    for (size_t i = 0; i + 1 < nstrategies && strategies[i] != first.by; i++) {
+        if (g->passed[i][0] == '\0')
             continue; /* it has nothing to do with such stages */
-        lower_explain(g, "%s: not %s: %s\n", s->entry, strategies[i]->name, buf_text(&why));
-        lower_missed(g, strategies[i]->name, buf_text(&why));
+        lower_explain(g, "%s: not %s: %s\n", s->entry, strategies[i]->name, g->passed[i]);
+        lower_missed(g, strategies[i]->name, g->passed[i]);
     }
-    return (struct choice){NULL, NULL};
+    return first;
+}
+
+struct choice schedule_first_whole(struct cg *g, const struct lower_stage *s)
+{
+    return first_of(g, s, true, ARENA_ARRAY(g->a, nstrategies, const char *));
 }
 
 bool schedule_fits(struct cg *g, const struct lower_stage *s)
@@ -130,24 +193,6 @@ bool schedule_fits(struct cg *g, const struct lower_stage *s)
 }
 
 /* ---- options --------------------------------------------------------------------------------- */
-
-static const struct strategy_option *find_option(const struct strategy *st, const char *key)
-{
-    for (size_t i = 0; i < st->noption; i++)
-        if (strcmp(st->options[i].key, key) == 0)
-            return &st->options[i];
-    return NULL;
-}
-
-bool schedule_takes(const struct cg *g, const struct strategy *st)
-{
-    for (size_t i = 0; i < g->spec->schedule.n; i++) {
-        const char *key = g->spec->schedule.v[i].key;
-        if (strcmp(key, "strategy") != 0 && !find_option(st, key))
-            return false;
-    }
-    return true;
-}
 
 static bool unknown_option(struct cg *g, const struct strategy *st, const struct spec_option *said)
 {
@@ -174,6 +219,35 @@ void *schedule_read(struct cg *g, const struct strategy *st)
             return NULL;
     }
     return options;
+}
+
+/* Says why another strategy, which has the key, does not take what is said here. */
+static void note_other(struct cg *g, size_t i, const struct spec_option *said)
+{
+    const char *name = strategies[i]->name;
+    const struct spec_option *other = unread_option(g, strategies[i]);
+    if (!takes(strategies[i], said))
+        diag_note(g->d, said->value_span, "that of strategy '%s' is %s", name,
+                  option_values(g->a, find_option(strategies[i], said->key)));
+    else if (other)
+        diag_note(g->d, other->key_span, "strategy '%s' takes that, but no '%s: %s'", name,
+                  other->key, other->value);
+    else if (strategies[i] == schedule_last())
+        diag_note(g->d, said->key_span, "strategy '%s' takes that, where the schedule names it",
+                  name);
+    else
+        diag_note(g->d, said->key_span, "strategy '%s' takes that, but does not fit: %s", name,
+                  g->passed[i]);
+}
+
+bool schedule_refuse(struct cg *g, const struct strategy *st)
+{
+    const struct spec_option *said = unread_option(g, st);
+    schedule_read(g, st);
+    for (size_t i = 0; i < nstrategies; i++)
+        if (strategies[i] != st && find_option(strategies[i], said->key))
+            note_other(g, i, said);
+    return false;
 }
 
 /* ---- for the manual -------------------------------------------------------------------------- */

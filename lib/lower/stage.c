@@ -171,7 +171,7 @@ static bool lower_with(struct stages *p, const struct lower_stage *s, struct cho
 {
     struct cg *g = p->g;
     const struct strategy *st = how.by;
-    const bool taken = schedule_takes(g, st);
+    const bool taken = p->named || schedule_takes(g, st);
     lower_explain(g, "%s: strategy %s%s\n", s->entry, st->name, p->named ? ", as scheduled" : "");
     report_part(g, s->entry, st->name, p->named != NULL);
     const void *options = taken ? schedule_read(g, st) : schedule_nothing(g, st);
@@ -550,15 +550,10 @@ static struct choice widened(struct stages *p, const struct lower_stage *s)
     const size_t mark = g->outlined.n;
     if (!prefix_widen(g, s))
         return none;
-    for (size_t i = 0; i < nstrategies; i++) {
-        struct buf why = buf_in(g->a);
-        void *form = strategies[i]->takes_whole ? schedule_analyse(g, strategies[i], s, &why)
-                                                : NULL;
-        if (form) {
-            lower_explain(g, "%s: ranges that end before their dimension are conditions\n",
-                          s->entry);
-            return (struct choice){strategies[i], form};
-        }
+    const struct choice how = schedule_first_whole(g, s);
+    if (how.by) {
+        lower_explain(g, "%s: ranges that end before their dimension are conditions\n", s->entry);
+        return how;
     }
     prefix_undo(g, mark);
     return none;
@@ -692,6 +687,5 @@ bool stages_lower(struct cg *g)
         return false;
     if (!done && !(p.named ? lower_naively(&p) : lower_groups(&p)))
         return false;
-    /* options that no strategy took: the last one says which it has */
-    return p.used || g->spec->schedule.n == 0 || schedule_read(g, p.last);
+    return p.used || g->spec->schedule.n == 0 || schedule_refuse(g, p.last);
 }

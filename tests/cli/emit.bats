@@ -526,6 +526,49 @@ END
     [[ $output == *"strategy 'map' does not fit: line 7: sum is a reduction of many terms"* ]]
 }
 
+@test "a schedule without a strategy is for one that takes its words" {
+    said() {
+        { cat specs/matmul/nn.yaml; echo "schedule: {$1}"; } >mm.yaml
+        kaio-emit --explain -v "${@:2}" mm.yaml 2>&1
+    }
+    # few columns or terms are no reason to leave the one strategy that has the words
+    for sizes in '-D m=64 -D n=64 -D k=2' '-D m=64 -D n=4 -D k=64' '-D m=1 -D n=1 -D k=64'; do
+        for words in 'mma: sync' 'tile: [32, 32, 32]' 'warps: [2, 2]' 'split: 2, group: 1'; do
+            # shellcheck disable=SC2086 # words
+            run -0 said "$words" $sizes
+            [[ $output == *"strategy matmul"$'\n'* ]] || {
+                echo "$words $sizes: $output"
+                false
+            }
+        done
+    done
+    # and so are others, whose words they are
+    run -0 said 'vector: 2' -D m=64 -D n=64 -D k=2
+    [[ $output == *"strategy map"* ]]
+    run -0 said 'tile: 16, vector: 2' -D m=64 -D n=64 -D k=16
+    [[ $output == *"not matmul: it has no 'tile: 16'"*"strategy map"* ]]
+    run -0 said 'block: 64' -D m=64 -D n=1 -D k=640
+    [[ $output == *"strategy reduce"* ]]
+    mm='-D m=64 -D n=64 -D k=2'
+    while IFS='|' read -r words why; do
+        # shellcheck disable=SC2086 # words
+        run -2 said "$words" $mm
+        [[ $output == *$why* ]] || {
+            echo "$words: $output"
+            false
+        }
+    done <<'END'
+mma: sync, vector: 2|error: strategy 'map' has no 'mma'; it takes: block, vector, unroll, tile*note: strategy 'matmul' takes that, but no 'vector: 2'
+threads: 64|error: strategy 'map' has no 'threads'*note: strategy 'row' takes that, but does not fit: line 10: sum reads no element for each row and column
+mma: wmma|error: strategy 'map' has no 'mma'*note: that of strategy 'matmul' is none, sync, tf32, tf32x3, fp8 or wgmma
+END
+    printf 'kernel: k\nparams:\n  x: in f32[n, m]\n  y: out f32[n, m]\nschedule: {block: 128}\ncompute: |\n  y[i,j] = x[i,j] / sum[k](x[i,k])\n' >row.yaml
+    run -2 kaio-emit row.yaml
+    [[ $output == *"row.yaml:5:12: error: strategy 'row' has no 'block'"* ]]
+    [[ $output == *"note: strategy 'map' takes that, but does not fit: line 7: sum is a reduction"* ]]
+    [[ $output == *"note: strategy 'naive' takes that, where the schedule names it"* ]]
+}
+
 @test "what can't be done in place is refused" {
     printf 'kernel: k\nparams:\n  y: inout f32[n]\ncompute: |\n  t[i] = y[i] + 1\n  y[i] = t[n - 1 - i]\n' >rev.yaml
     run -2 kaio-emit rev.yaml

@@ -269,6 +269,7 @@ struct cg {
     /* A call and a reduction of this spec that keep strategies away (schedule.c). */
     const struct spec *obstacles_of;
     const struct lang_expr *call; /* one that is not known by what it returns */
+    const char **passed; /* why the last choice left each strategy, by its number (schedule.c) */
     VEC(struct cg_variable) variables;
     struct ptx_var *dynamic;        /* the module's dynamic shared memory */
     struct lang_expr *shared_bytes; /* the bytes of it that the launch needs, NULL: none */

@@ -72,7 +72,7 @@ void *matmul_fit(struct cg *g, const struct lower_stage *s, struct buf *why)
     f->stage = s;
     if (!matmul_analyse(g, s, true, &f->form, why))
         return NULL;
-    const bool asked = schedule_names(g, &matmul_strategy);
+    const bool asked = schedule_asks(g, &matmul_strategy);
     return asked || (pays(&f->form, why) && has_room(g, &f->form, why)) ? f : NULL;
 }
 

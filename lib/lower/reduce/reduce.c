@@ -503,12 +503,6 @@ enum { FEW_ROWS = 132, LONG_ROW = 256 * 1024, LONG_SINGLE = 64 * 1024 };
 
 enum shape { SHAPE_OWN, SHAPE_MANY_ROWS, SHAPE_FEW_ROWS, SHAPE_UNKNOWN };
 
-static bool is_scheduled(struct cg *g)
-{
-    return schedule_option(g, "strategy") ? schedule_names(g, &reduce_strategy)
-                                          : schedule_takes(g, &reduce_strategy);
-}
-
 /* A stage that fits. */
 struct fitting {
     struct reduce_form form;
@@ -535,7 +529,7 @@ static enum shape shape_of(struct cg *g, struct fitting *a)
     if (!a->rows)
         return SHAPE_OWN;
     if (g->spec->schedule.n) /* it names one of both, or what one of both has */
-        return is_scheduled(g) ? SHAPE_OWN : SHAPE_MANY_ROWS;
+        return schedule_asks(g, &reduce_strategy) ? SHAPE_OWN : SHAPE_MANY_ROWS;
     *few = reduce_amount(
         g, lx_and(g->a, lx_at_most(g->a, rows.e, FEW_ROWS), lx_at_least(g->a, cols.e, elements)));
     if (few->is_known)
