@@ -190,6 +190,9 @@ enum { LANG_MAX_HEIGHT = 1000, LANG_MAX_NESTING = 200 };
 
 /* ?:, && or ||: does the first argument decide whether the others are evaluated? */
 bool lang_guards(const struct lang_expr *e);
+/* Do both make the same of their operands and pads, of which there are as many? Integers are exact:
+ * their types do not count, nor those of the operands. */
+bool lang_same_node(const struct lang_expr *x, const struct lang_expr *y);
 
 /* ---- compute: -------------------------------------------------------------------------------- */
 

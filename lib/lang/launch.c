@@ -219,32 +219,13 @@ struct lang_expr *lx_at_least(struct arena *a, struct lang_expr *x, int64_t n)
 
 /* ---- equality -------------------------------------------------------------------------------- */
 
-bool lx_same_head(const struct lang_expr *x, const struct lang_expr *y)
-{
-    if (x->kind != y->kind || x->nargs != y->nargs)
-        return false;
-    switch (x->kind) {
-    case E_INT:
-    case E_BOOL: return x->ival == y->ival;
-    case E_FLOAT: return memcmp(&x->fval, &y->fval, sizeof x->fval) == 0 && x->type == y->type;
-    case E_NAME: return x->sym == y->sym;
-    case E_SPECIAL: return x->special == y->special;
-    case E_UNARY:
-    case E_BINARY: return x->op == y->op;
-    case E_COND: return true;
-    case E_CAST: return x->type == y->type;
-    case E_CALL: return x->func == y->func && x->fn == y->fn;
-    default: return false; /* nothing that a launch could compute */
-    }
-}
-
 bool lx_same(const struct lang_expr *x, const struct lang_expr *y)
 {
     x = lx_strip(x);
     y = lx_strip(y);
     if (x == y)
         return true;
-    if (!lx_same_head(x, y))
+    if (!lang_same_node(x, y))
         return false;
     for (uint32_t i = 0; i < x->nargs; i++)
         if (!lx_same(x->args[i], y->args[i]))

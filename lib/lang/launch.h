@@ -55,8 +55,6 @@ struct lang_expr *lx_at_least(struct arena *a, struct lang_expr *x, int64_t n); 
 
 /* e without the conversions that the checker made. */
 const struct lang_expr *lx_strip(const struct lang_expr *e);
-/* Are they the same but for their operands, of which there are as many? */
-bool lx_same_head(const struct lang_expr *x, const struct lang_expr *y);
 /* Do they say the same in the same way? */
 bool lx_same(const struct lang_expr *x, const struct lang_expr *y);
 

@@ -124,6 +124,28 @@ bool lang_guards(const struct lang_expr *e)
     return e->kind == E_COND || (e->kind == E_BINARY && (e->op == OP_LAND || e->op == OP_LOR));
 }
 
+bool lang_same_node(const struct lang_expr *x, const struct lang_expr *y)
+{
+    if (x->kind != y->kind || x->nargs != y->nargs || !x->pad != !y->pad)
+        return false;
+    switch (x->kind) {
+    case E_INT:
+    case E_BOOL: return x->ival == y->ival;
+    case E_FLOAT: return x->type == y->type && memcmp(&x->fval, &y->fval, sizeof x->fval) == 0;
+    case E_NAME:
+    case E_INDEX: return x->sym == y->sym;
+    case E_SPECIAL: return x->special == y->special;
+    case E_UNARY:
+    case E_BINARY: return x->op == y->op;
+    case E_COND: return true;
+    case E_CAST: return x->type == y->type;
+    case E_CALL:
+        return x->fn == y->fn && x->func == y->func && (x->func || !lang_builtin_acts(x->fn)) &&
+               x->fast == y->fast && x->rounded == y->rounded && x->to_f16 == y->to_f16;
+    default: return false;
+    }
+}
+
 static bool is_arithmetic(const struct lang_expr *e)
 {
     return (e->kind == E_UNARY && (e->op == OP_NEG || e->op == OP_PLUS)) ||

@@ -141,8 +141,8 @@ static uint32_t number(struct contract_names *w, const struct lang_expr *e)
     uint32_t *bucket = &w->bucket[hash(e, operand)];
     for (uint32_t k = *bucket; k; k = w->nodes.v[k - 1].next) {
         const struct node *n = &w->nodes.v[k - 1];
-        if (lx_same_head(n->e, e) && (e->nargs == 0 || memcmp(&w->operands.v[n->first], operand,
-                                                              e->nargs * sizeof *operand) == 0))
+        if (lang_same_node(n->e, e) && (e->nargs == 0 || memcmp(&w->operands.v[n->first], operand,
+                                                                e->nargs * sizeof *operand) == 0))
             return k - 1;
     }
     const uint32_t first = (uint32_t)w->operands.n;

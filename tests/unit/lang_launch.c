@@ -158,6 +158,39 @@ static void test_same(struct world *w)
     ok(!lx_same(w->n, w->m) && lx_same(w->n, lx_operand(a, w->n)), "names");
 }
 
+/* What counts beside the operands: for expressions of a launch and of equations alike. */
+static void test_same_node(struct world *w)
+{
+    struct lang_expr *arg[] = {w->n, w->m};
+    const struct lang_expr call = {
+        .kind = E_CALL, .fn = FN_EXP, .type = DT_F32, .nargs = 1, .args = arg};
+    struct lang_expr e = call;
+    ok(lang_same_node(&call, &e), "two calls");
+    e.fn = FN_SIN;
+    ok(!lang_same_node(&call, &e), "of another function");
+    e = call, e.rounded = true;
+    ok(!lang_same_node(&call, &e), "whose result may be less accurate");
+    e.rounded = false, e.fast = true;
+    ok(!lang_same_node(&call, &e), "of the hardware's approximation");
+    e = call, e.nargs = 2;
+    ok(!lang_same_node(&call, &e), "with another number of operands");
+    const struct lang_expr act = {.kind = E_CALL, .fn = FN_ATOMIC_ADD, .nargs = 2, .args = arg};
+    ok(!lang_same_node(&act, &act), "what does something is never the same twice");
+    const struct lang_expr read = {.kind = E_INDEX, .sym = w->n->sym, .nargs = 1, .args = arg};
+    e = read;
+    ok(lang_same_node(&read, &e), "two reads");
+    e.pad = w->k;
+    ok(!lang_same_node(&read, &e), "with a pad");
+    const struct lang_expr cast = {.kind = E_CAST, .type = DT_F16, .nargs = 1, .args = arg};
+    e = cast, e.type = DT_BF16;
+    ok(!lang_same_node(&cast, &e), "to another type");
+    const struct lang_expr zero = {.kind = E_FLOAT, .type = DT_F32, .fval = 0.0};
+    e = zero, e.fval = -0.0;
+    ok(!lang_same_node(&zero, &e), "-0 is another number");
+    e = (struct lang_expr){.kind = E_REDUCE, .nargs = 1, .args = arg};
+    ok(!lang_same_node(&e, &e), "whose indices are its own");
+}
+
 int main(void)
 {
     struct world *w = world_new();
@@ -166,6 +199,7 @@ int main(void)
     test_text(w);
     test_left(w);
     test_same(w);
+    test_same_node(w);
     arena_free(w->a);
     return tap_done();
 }

@@ -188,23 +188,7 @@ bool inspect_same_expr(const struct lang_expr *x, const struct lang_expr *y)
 
 bool inspect_same_node(const struct lang_expr *x, const struct lang_expr *y)
 {
-    if (x->kind != y->kind || x->type != y->type || x->nargs != y->nargs || !x->pad != !y->pad)
-        return false;
-    switch (x->kind) {
-    case E_INT:
-    case E_BOOL: return x->ival == y->ival;
-    case E_FLOAT: return memcmp(&x->fval, &y->fval, sizeof x->fval) == 0;
-    case E_NAME:
-    case E_INDEX: return x->sym == y->sym;
-    case E_UNARY:
-    case E_BINARY: return x->op == y->op;
-    case E_CALL:
-        return x->fn == y->fn && x->func == y->func && (x->func || !lang_builtin_acts(x->fn)) &&
-               x->fast == y->fast && x->rounded == y->rounded && x->to_f16 == y->to_f16;
-    case E_COND:
-    case E_CAST: return true;
-    default: return false;
-    }
+    return x->type == y->type && lang_same_node(x, y);
 }
 
 bool inspect_same_shape(const struct lang_symbol *x, const struct lang_symbol *y)
