@@ -110,13 +110,20 @@ struct node {
     const char *name;          /* NULL: none */
     struct lang_expr *shown;   /* with names in the place of what has one */
 };
+/* An expression that has been numbered: trees share operands, and each is asked for again when it
+ * is written. */
+struct met {
+    const struct lang_expr *e;
+    uint32_t node, next; /* next in its bucket: index + 1 */
+};
 enum { BUCKETS = 256 };
 struct contract_names {
     struct arena *a;
     const struct contract *c;
     VEC(struct node) nodes;
     VEC(uint32_t) operands;
-    uint32_t bucket[BUCKETS];
+    VEC(struct met) met;
+    uint32_t bucket[BUCKETS], met_bucket[BUCKETS];
     uint32_t values; /* named so far */
 };
 
@@ -132,9 +139,11 @@ static uint32_t hash(const struct lang_expr *e, const uint32_t *operand)
     return h % BUCKETS;
 }
 
-static uint32_t number(struct contract_names *w, const struct lang_expr *e)
+static uint32_t number(struct contract_names *w, const struct lang_expr *e);
+
+/* The number of the first node that is the same, or of a new one. */
+static uint32_t node_of(struct contract_names *w, const struct lang_expr *e)
 {
-    e = lx_strip(e);
     uint32_t *operand = ARENA_ARRAY(w->a, e->nargs, uint32_t);
     for (uint32_t i = 0; i < e->nargs; i++)
         operand[i] = number(w, e->args[i]);
@@ -154,6 +163,19 @@ static uint32_t number(struct contract_names *w, const struct lang_expr *e)
         (struct node){.e = e, .first = first, .nargs = e->nargs, .next = *bucket};
     *bucket = (uint32_t)w->nodes.n;
     return *bucket - 1;
+}
+
+static uint32_t number(struct contract_names *w, const struct lang_expr *e)
+{
+    e = lx_strip(e);
+    uint32_t *bucket = &w->met_bucket[(uintptr_t)e / sizeof *e % BUCKETS];
+    for (uint32_t k = *bucket; k; k = w->met.v[k - 1].next)
+        if (w->met.v[k - 1].e == e)
+            return w->met.v[k - 1].node;
+    const uint32_t node = node_of(w, e);
+    *VEC_PUSH(w->a, &w->met) = (struct met){e, node, *bucket};
+    *bucket = (uint32_t)w->met.n;
+    return node;
 }
 
 static struct node *use(struct contract_names *w, const struct lang_expr *e)

@@ -2,6 +2,7 @@
  * refused. */
 #include <config.h>
 
+#include "lang/launch.h"
 #include "spec/contract.h"
 #include "tap.h"
 
@@ -184,6 +185,22 @@ static void test_where_is_bounded(void)
     buf_puts(&b, "launches:\n  - entry: f\n    grid: [w40]\n    block: [1]\n");
     ok(!read_text(a, buf_text(&b), d), "names without end are refused");
     ok(strstr(errors(a, d), "too long"), "and it says why: %s", errors(a, d));
+    arena_free(a);
+}
+
+/* A tree that shares its operands is numbered once, not 2^64 times. */
+static void test_shared_operands(void)
+{
+    struct arena *a = arena_new();
+    struct diags *d = diags_new(a);
+    struct contract_file *f =
+        read_text(a, WHERE("  k: n * 4\n", "    grid: [n]\n    block: [k]\n"), d);
+    struct contract_launch *l = f->v.v[0]->launches.v;
+    struct buf out = buf_in(a);
+    for (int i = 0; i < 64; i++)
+        l->grid[0] = lx_max(a, l->grid[0], lx_ceil_div_int(a, l->grid[0], 3));
+    contract_write(f->v.v[0], &out);
+    ok(strstr(buf_text(&out), "  v2: max(v1, ceil_div(v1, 3))\n"), "operands are shared by name");
     arena_free(a);
 }
 
@@ -526,6 +543,7 @@ int main(void)
     test_where();
     test_short_stays();
     test_where_is_bounded();
+    test_shared_operands();
     test_expr();
     test_maps();
     test_structs();
