@@ -254,7 +254,7 @@ END
 }
 
 @test "what a launch computes is built as trees, not glued of texts" {
-    ! grep -rnE '\bcontract_expr\(' lib/lower || false
+    ! grep -rnE '\blang_parse_expr\(' lib/lower || false
     # and nothing is printed only to be part of another text
     ! grep -rnE 'printf\([^;]*"[^"]*(ceil_div|clamp|max|min)\(%' lib/lower --include='*.c' || false
     grep -rqE '\blx_ceil_div_int\(' lib/lower

@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 
-#include "base/internal.h"
 #include "base/num.h"
 #include "data/message.h"
 
@@ -622,19 +621,4 @@ struct contract *contract_of_spec(struct arena *a, const struct spec *s, const c
         *VEC_PUSH(a, &c->require) = s->require.v[i];
     c->depth = s->depth;
     return c;
-}
-
-struct lang_expr *contract_expr(struct arena *a, struct contract *c, const char *text)
-{
-    struct diags *d = diags_new(a);
-    struct contract_reader r = {.a = a, .d = d, .c = c};
-    struct lang_expr *e =
-        read_expr(&r, source_all(source_new(a, "<launch>", text, strlen(text))), DT_VOID, true);
-    if (!e) {
-        struct buf b = buf_in(a);
-        diags_format(d, "kaio", false, &b);
-        INTERNAL_ERROR("a strategy wrote a launch's expression that is none: %s\n%s", text,
-                       buf_text(&b));
-    }
-    return e;
 }

@@ -162,9 +162,6 @@ struct contract_file *contract_read(struct arena *a, const struct source *text, 
 void contract_write(const struct contract *c, struct buf *out);
 /* A contract with the spec's parameters, dimensions and requirements and no launches. */
 struct contract *contract_of_spec(struct arena *a, const struct spec *s, const char *target);
-/* Parses an expression in the contract's scope. An error is an internal one: aborts. */
-struct lang_expr *contract_expr(struct arena *a, struct contract *c, const char *text);
-
 /* Adds a temp of rank extents. name: without the $; the symbol's is made unlike the
  * others' of the contract. */
 struct lang_symbol *contract_add_temp(struct arena *a, struct contract *c, const char *name,

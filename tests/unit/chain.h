@@ -49,6 +49,12 @@ static struct cg *generator(struct arena *a, struct diags *d, const char *sm)
     return g;
 }
 
+/* Of so many rows of q each. */
+static struct lang_expr *blocks(struct cg *g, int64_t rows)
+{
+    return lx_ceil_div_int(g->a, g->spec->params.v[0].sym->dims[0], rows);
+}
+
 static const char *text_of(struct cg *g, void (*generate)(struct cg *g))
 {
     struct buf header = buf_in(g->a), text = buf_in(g->a);

@@ -263,8 +263,7 @@ static void generate(struct cg *g)
     cg_scope_close(g, mark);
     g->func->reqntid[0] = 2 * WGMMA_GROUP;
     g->func->reqntid[1] = g->func->reqntid[2] = 1;
-    struct contract_launch *launch = cg_launch(
-        g, contract_expr(g->a, g->contract, "ceil_div(m, 64)"), lx_int(g->a, 2 * WGMMA_GROUP));
+    struct contract_launch *launch = cg_launch(g, blocks(g, 64), lx_int(g->a, 2 * WGMMA_GROUP));
     launch->shared = lx_int(g->a, ALL_BYTES);
     cg_end(g, launch);
 }

@@ -196,8 +196,7 @@ static void generate(struct cg *g)
     store(&x, o);
     g->func->reqntid[0] = LANES;
     g->func->reqntid[1] = g->func->reqntid[2] = 1;
-    struct contract_launch *launch =
-        cg_launch(g, contract_expr(g->a, g->contract, "ceil_div(m, 16)"), lx_int(g->a, LANES));
+    struct contract_launch *launch = cg_launch(g, blocks(g, 16), lx_int(g->a, LANES));
     launch->shared = lx_int(g->a, 3 * TILE_BYTES);
     cg_end(g, launch);
 }

@@ -204,25 +204,6 @@ static void test_shared_operands(void)
     arena_free(a);
 }
 
-static bool lookup(void *ctx, const struct lang_symbol *sym, double *f, int64_t *i)
-{
-    (void)f;
-    *i = *(const int64_t *)ctx;
-    return strcmp(sym->name, "n") == 0;
-}
-
-static void test_expr(void)
-{
-    struct arena *a = arena_new();
-    struct diags *d = diags_new(a);
-    struct contract_file *f = read_text(a, saxpy, d);
-    int64_t n = 4097, v = 0;
-    struct lang_expr *e = contract_expr(a, f->v.v[0], "ceil_div(n, 1024) * 2");
-    ok(lang_eval_int(e, lookup, &n, &v, d), "evaluates");
-    eq_int(v, 10, "ceil_div rounds up");
-    arena_free(a);
-}
-
 static const char spec_text[] = "kernel: f\n"
                                 "params:\n"
                                 "  x: |\n"
@@ -544,7 +525,6 @@ int main(void)
     test_short_stays();
     test_where_is_bounded();
     test_shared_operands();
-    test_expr();
     test_maps();
     test_structs();
     test_bad_maps();
