@@ -141,7 +141,7 @@ static bool read_sums(struct contract_reader *r, const struct yaml_value *map)
 
 /* ---- temps ----------------------------------------------------------------------------------- */
 
-static struct lang_symbol *find_temp(const struct contract *c, const char *name)
+struct lang_symbol *contract_find_temp(const struct contract *c, const char *name)
 {
     for (size_t i = 0; i < c->temps.n; i++)
         if (strcmp(c->temps.v[i].sym->name, name) == 0)
@@ -151,7 +151,7 @@ static struct lang_symbol *find_temp(const struct contract *c, const char *name)
 
 struct lang_symbol *contract_symbol(const struct contract *c, const char *name)
 {
-    return name[0] == '$' ? find_temp(c, name) : lang_find(&c->scope, name);
+    return name[0] == '$' ? contract_find_temp(c, name) : lang_find(&c->scope, name);
 }
 
 /* "f32[rows, 2]", "u32[1] = 0" or "u32[1] = 0 each run" */
@@ -161,7 +161,7 @@ static bool read_temp(struct contract_reader *r, const struct yaml_pair *pair)
     struct lang_expr *value = NULL;
     struct span text;
     const char *name = pair->key->text;
-    if (name[0] != '$' || strcmp(name, "$messages") == 0)
+    if (name[0] != '$' || strcmp(name, CONTRACT_MESSAGES) == 0)
         return diag_error(r->d, pair->key->span, "the name of a temp begins with $, as in $sums");
     if (!text_span(pair->value, name, &text, r->d))
         return false;
@@ -205,9 +205,7 @@ struct lang_symbol *contract_add_temp(struct arena *a, struct contract *c, const
 {
     struct lang_symbol *sym = ARENA_NEW(a, struct lang_symbol);
     struct lang_expr **dims = ARENA_ARRAY(a, rank, struct lang_expr *);
-    sym->name = arena_printf(a, "$%s", name);
-    for (unsigned k = 2; find_temp(c, sym->name) || strcmp(sym->name, "$messages") == 0; k++)
-        sym->name = arena_printf(a, "$%s%u", name, k);
+    sym->name = name;
     for (uint32_t i = 0; i < rank; i++)
         dims[i] = extent[i];
     sym->kind = SYM_BUFFER;
@@ -263,7 +261,7 @@ static bool read_arg(struct contract_reader *r, struct span s, struct contract_a
         return a->expr != NULL;
     }
     const char *name = arena_strndup(r->a, s.src->text + s.off, s.len);
-    if (strcmp(name, "$messages") == 0) {
+    if (strcmp(name, CONTRACT_MESSAGES) == 0) {
         a->is_messages = true;
         a->type = DT_U64;
         return true;

@@ -51,6 +51,7 @@
 #include "spec/spec.h"
 
 enum { CONTRACT_VERSION = 1 };
+#define CONTRACT_MESSAGES "$messages" /* as an argument; no temp is called so */
 
 /* A tensor map, which is a 128-byte parameter:
  *
@@ -162,8 +163,9 @@ struct contract_file *contract_read(struct arena *a, const struct source *text, 
 void contract_write(const struct contract *c, struct buf *out);
 /* A contract with the spec's parameters, dimensions and requirements and no launches. */
 struct contract *contract_of_spec(struct arena *a, const struct spec *s, const char *target);
-/* Adds a temp of rank extents. name: without the $; the symbol's is made unlike the
- * others' of the contract. */
+/* The temp of this name, with its $; NULL: there is none. */
+struct lang_symbol *contract_find_temp(const struct contract *c, const char *name);
+/* Adds a temp of rank extents. name: with its $, and no other temp's. */
 struct lang_symbol *contract_add_temp(struct arena *a, struct contract *c, const char *name,
                                       enum dtype type, uint32_t rank,
                                       struct lang_expr *const *extent, bool is_zero);

@@ -137,7 +137,7 @@ static void argument(const struct contract_arg *a, struct contract_names *w, str
     } else if (a->map)
         contract_write_map(a->map, w, out);
     else
-        contract_write_text(a->is_messages ? "$messages"
+        contract_write_text(a->is_messages ? CONTRACT_MESSAGES
                             : a->sym       ? a->sym->name
                                            : arena_printf(out->arena, "%s %s", dtype_name(a->type),
                                                           contract_text(w, a->expr)),

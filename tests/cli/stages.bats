@@ -153,4 +153,11 @@ weighted_by_rows_o: strategy matmul" ]]
     # 'part' is not stored here
     run -0 --separate-stderr kaio-emit --kernel=passing steps/names.yaml
     [[ $output == *$'\n//@ temps:\n//@   $part2: f32['* && $output != *$'\n//@   $part:'* ]]
+    # the buffer of messages keeps its own, and nobody gets that of another in its place
+    printf '%s\n' 'kernel: k' 'params:' '  x: in f32[n, m]' '  y: out f32[n, n]' 'compute: |' '  messages[i] = sum[j](x[i,j])' \
+        '  messages2[i] = sum[j](x[i,j] * x[i,j])' '  y[i,j] = messages[i] * messages2[j] - messages[j] * messages2[i]' \
+        'cases: {odd: {n: 9, m: 37}}' >"$BATS_TEST_TMPDIR/k.yaml"
+    run -0 --separate-stderr kaio-emit "$BATS_TEST_TMPDIR/k.yaml"
+    [[ $output == *$'\n//@   $messages3: f32[n]\n//@   $messages2: f32[n]\n'* ]]
+    kaio-verify --run -d cpu "$BATS_TEST_TMPDIR/k.yaml"
 }

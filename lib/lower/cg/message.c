@@ -6,9 +6,6 @@
 
 #include <stddef.h>
 
-static const char *const parameter =
-    "$messages"; /* a name that no identifier of the spec can have */
-
 static int64_t field(size_t offset)
 {
     return (int64_t)offset;
@@ -72,7 +69,7 @@ static unsigned store_argument(struct cg *g, int32_t at, unsigned word, struct c
 /* Claims the words and writes them, or counts the record as lost. */
 static void record(struct cg *g, uint32_t id, size_t n, const struct cg_val *arg)
 {
-    int32_t base = cg_param_hidden(g, parameter);
+    int32_t base = cg_param_hidden(g, CONTRACT_MESSAGES);
     enum dtype type[MESSAGE_MAX_ARGS];
     for (size_t i = 0; i < n; i++)
         type[i] = arg[i].type;
@@ -132,7 +129,7 @@ void cg_assert(struct cg *g, const struct lang_expr *e)
     }
     uint32_t id = number_of(g, e);
     record(g, id, 0, NULL);
-    int32_t base = cg_param_hidden(g, parameter);
+    int32_t base = cg_param_hidden(g, CONTRACT_MESSAGES);
     PTX(&g->b, "red.global.add.u32", ptx_mem(base, field(offsetof(struct message_header, failed))),
         ptx_imm(1));
     PTX(&g->b, "red.global.max.u32", ptx_mem(base, field(offsetof(struct message_header, last))),

@@ -94,21 +94,26 @@ static bool is_intermediate(const struct cg *g, const char *name)
     return false;
 }
 
-static bool is_temp(const struct cg *g, const char *name)
+/* "$NAME", or with a number behind it: unlike other temps' and the buffer of messages', and unlike
+ * those that intermediates have when they are stored. own: it is such a one. */
+static const char *temp_name(const struct cg *g, const char *name, bool own)
 {
-    for (size_t i = 0; i < g->contract->temps.n; i++)
-        if (strcmp(g->contract->temps.v[i].sym->name + 1, name) == 0)
-            return true;
-    return false;
+    const char *text = arena_printf(g->a, "$%s", name);
+    for (unsigned k = 2;
+         strcmp(text, CONTRACT_MESSAGES) == 0 || contract_find_temp(g->contract, text) ||
+         (!own && is_intermediate(g, text + 1));
+         k++) {
+        text = arena_printf(g->a, "$%s%u", name, k);
+        own = false;
+    }
+    return text;
 }
 
 const struct lang_symbol *cg_temp(struct cg *g, const char *name, enum dtype type, uint32_t rank,
                                   struct lang_expr *const *extent, bool is_zero)
 {
-    const char *own = name;
-    for (unsigned k = 2; is_intermediate(g, own) || is_temp(g, own); k++)
-        own = arena_printf(g->a, "%s%u", name, k);
-    return contract_add_temp(g->a, g->contract, own, type, rank, extent, is_zero);
+    return contract_add_temp(g->a, g->contract, temp_name(g, name, false), type, rank, extent,
+                             is_zero);
 }
 
 const struct lang_symbol *cg_temp_for(struct cg *g, const struct lang_symbol *t)
@@ -116,9 +121,8 @@ const struct lang_symbol *cg_temp_for(struct cg *g, const struct lang_symbol *t)
     bool own = false;
     for (size_t i = 0; i < g->spec->compute.n; i++)
         own |= g->spec->compute.v[i]->sym == t;
-    if (own && strcmp(t->name, "messages") != 0) /* $messages is another buffer */
-        return contract_add_temp(g->a, g->contract, t->name, t->type, t->rank, t->dims, false);
-    return cg_temp(g, t->name, t->type, t->rank, t->dims, false);
+    return contract_add_temp(g->a, g->contract, temp_name(g, t->name, own), t->type, t->rank,
+                             t->dims, false);
 }
 
 struct cg_home *cg_home_of(const struct cg *g, const struct lang_symbol *sym)
