@@ -81,6 +81,8 @@ static void settle_operand(unsigned *version, const struct ptx_operand *o)
 
 static void settle_func(unsigned *version, const struct ptx_func *f)
 {
+    if (f->is_entry && ptx_param_bytes(f) > PTX_PARAM_BYTES)
+        raise(version, PTX_MANY_PARAMS);
     if (strstr(f->directives, "cluster"))
         raise(version, 78);
     for (size_t i = 0; i < f->items.n; i++) {

@@ -34,3 +34,14 @@ uint32_t ptx_var_align(const struct ptx_var *v)
 {
     return v->align ? v->align : (uint32_t)element_bytes(v);
 }
+
+uint64_t ptx_param_bytes(const struct ptx_func *f)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < f->params.n; i++) {
+        const uint64_t align = ptx_var_align(f->params.v[i]);
+        bytes = align ? (bytes + align - 1) / align * align : bytes;
+        bytes += ptx_var_bytes(f->params.v[i]);
+    }
+    return bytes;
+}

@@ -230,6 +230,12 @@ struct ptx_func {
     bool has_body;
     struct span span;
 };
+uint64_t ptx_param_bytes(const struct ptx_func *f);
+enum {
+    PTX_PARAM_BYTES = 4352,       /* the most of a kernel */
+    PTX_MOST_PARAM_BYTES = 32764, /* since the version PTX_MANY_PARAMS, from sm_70 on */
+    PTX_MANY_PARAMS = 81,
+};
 
 struct ptx_module {
     struct arena *arena;

@@ -3,11 +3,7 @@
 
 #include "ptx/validate.h"
 
-enum {
-    MAX_STATIC_SHARED = 48 * 1024,
-    MAX_PARAM_BYTES = 4352,     /* of a kernel */
-    MAX_PARAM_BYTES_81 = 32764, /* from PTX 8.1 and sm_70 on */
-};
+enum { MAX_STATIC_SHARED = 48 * 1024 };
 
 /* ---- instructions ---------------------------------------------------------------------------- */
 
@@ -179,17 +175,12 @@ static void declare_func(struct ptx_validator *v, struct ptx_func *f)
 static void check_params(struct ptx_validator *v)
 {
     const struct ptx_func *f = v->func;
-    uint64_t bytes = 0;
-    uint64_t limit = v->module->version >= 81 && v->module->sm >= 70 ? MAX_PARAM_BYTES_81
-                                                                     : MAX_PARAM_BYTES;
+    const uint64_t bytes = ptx_param_bytes(f);
+    const bool many = v->module->version >= PTX_MANY_PARAMS && v->module->sm >= 70;
+    const uint64_t limit = many ? PTX_MOST_PARAM_BYTES : PTX_PARAM_BYTES;
     for (size_t i = 0; i < f->params.n; i++) {
-        const struct ptx_var *p = f->params.v[i];
-        uint64_t align = ptx_var_align(p);
-        check_var(v, p);
-        declare(v, p);
-        if (align)
-            bytes = (bytes + align - 1) / align * align;
-        bytes += ptx_var_bytes(p);
+        check_var(v, f->params.v[i]);
+        declare(v, f->params.v[i]);
     }
     if (f->is_entry && bytes > limit)
         diag_error(v->diags, f->span, "'%s' has %llu bytes of parameters, more than %llu", f->name,

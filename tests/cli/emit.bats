@@ -591,6 +591,39 @@ END
     [[ $output == *"<stdin>:9:3: error:"* ]]
 }
 
+@test "kernels of many parameters are of the PTX version that has them, or refused" {
+    # 400 buffers of sizes by which subscripts are divided: 4800 bytes in one entry, 8000 in another
+    {
+        printf 'kernel: many\nparams:\n'
+        for k in {0..399}; do echo "  x$k: in f32[m$k]"; done
+        printf '  y: out f32[n]\ncompute: |\n'
+        for part in {0..3}; do
+            printf '  t%d[i < n] = x%d[i %% m%d]' $part $((part * 100)) $((part * 100))
+            for ((k = part * 100 + 1; k < part * 100 + 100; k++)); do printf ' + x%d[i %% m%d]' $k $k; done
+            echo
+        done
+        printf '  y[i] = t0[i] + t1[i] + t2[i] + t3[i]\ncases:\n  some: {n: 70'
+        printf ', m%d: 33' {0..399}
+        echo '}'
+    } >many.yaml
+    run -0 kaio-emit many.yaml
+    [[ $output == *$'\n.version 8.1\n'* ]]
+    run -0 kaio-verify --run -d cpu many.yaml
+    # arrays in shared memory, each of which begins where the launch says
+    {
+        printf 'kernel: b\nparams:\n  y: inout f32[n]\n'
+        printf '  m%d: f64\n' {1..500}
+        printf 'grid: 1\nblock: 32\nbody: |\n'
+        printf '  shared f32 t%d[n];\n' {1..3600}
+        printf '  t%d[0] = 1;\n' {1..3600}
+        printf '  y[0] += f32(m%d);\n' {1..500}
+        printf '  y[1] += t%d[1];\n' {1..3600}
+    } >body.yaml
+    run -2 timeout 60 kaio-emit -g0 body.yaml
+    [[ $output == "body.yaml:1:9: error: 'b' has 32800 bytes of parameters, more than 32764"* ]]
+    [[ $output == *"note: of 4100 parameters 3599 are computed by the launch from dimensions and 0 are tensor maps; fix dimensions"* ]]
+}
+
 @test "code that would grow without bound is refused" {
     {
         printf 'kernel: k\nparams:\n  x: in f32[n]\n  y: out f32[n]\ncompute: |\n'

@@ -259,6 +259,25 @@ static void place_prologue(struct cg *g)
             f->labels.v[f->items.v[i].label].item = (uint32_t)i;
 }
 
+/* Buffers and dimensions alone are never so many, since a spec has no more than 512 of each. */
+static void check_params(struct cg *g)
+{
+    const uint64_t bytes = ptx_param_bytes(g->func);
+    uint32_t computed = 0, maps = 0;
+    if (bytes <= PTX_MOST_PARAM_BYTES)
+        return;
+    for (size_t i = 0; i < g->params.n; i++) {
+        computed += g->params.v[i].expr != NULL;
+        maps += g->params.v[i].map != NULL;
+    }
+    cg_error(g, g->spec->name_span, "'%s' has %llu bytes of parameters, more than %d",
+             g->func->name, (unsigned long long)bytes, (int)PTX_MOST_PARAM_BYTES);
+    diag_note(g->d, g->spec->name_span,
+              "of %zu parameters %u are computed by the launch from dimensions and %u are tensor "
+              "maps; fix dimensions by -D, or make several kernels of it",
+              g->params.n, (unsigned)computed, (unsigned)maps);
+}
+
 void cg_end(struct cg *g, struct contract_launch *launch)
 {
     if (g->exit_used)
@@ -273,4 +292,5 @@ void cg_end(struct cg *g, struct contract_launch *launch)
     g->spare->regs.cap = g->func->regs.cap;
     ptx_finish(&g->b);
     cg_add_args(g, launch);
+    check_params(g);
 }

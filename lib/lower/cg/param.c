@@ -172,7 +172,8 @@ struct cg_val cg_param_computed(struct cg *g, struct lang_expr *e)
     uint32_t n = 0;
     for (size_t i = 0; i < g->params.n; i++) {
         const struct cg_param *p = &g->params.v[i];
-        if (p->expr && lx_same(p->expr, e))
+        /* long sums of different length are not walked down to their ends */
+        if (p->expr && p->expr->height == e->height && lx_same(p->expr, e))
             return p->val;
         n += p->expr != NULL;
     }
