@@ -238,15 +238,12 @@ static bool memory_call(struct checker *c, struct lang_expr *e)
 
 static bool other_call(struct checker *c, struct lang_expr *e)
 {
-    int64_t v;
     switch (e->fn) {
     case FN_CEIL_DIV:
         if (!ints(c, e, 0, 2))
             return false;
         convert_all(c, e, common_of(e));
-        if (lang_const_int(e->args[1], &v) && v == 0)
-            return diag_error(c->d, e->args[1]->span, "division by zero");
-        return true;
+        return check_divisor(c, e->args[1]);
     case FN_TF32:
     case FN_TF32_RN:
     case FN_TF32_RZ:

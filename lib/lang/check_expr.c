@@ -340,13 +340,24 @@ static void warn_sign(struct checker *c, const struct lang_expr *e, enum dtype c
     }
 }
 
-static bool check_division(struct checker *c, const struct lang_expr *e)
+bool check_divisor(struct checker *c, const struct lang_expr *by)
 {
     int64_t v;
-    if ((e->op == OP_DIV || e->op == OP_MOD) && dtype_is_int(e->type) &&
-        lang_const_int(e->args[1], &v) && v == 0)
-        return diag_error(c->d, e->args[1]->span, "division by zero");
-    return true;
+    if (!lang_const_int(by, &v) || v != 0)
+        return true;
+    const char *values = lang_fixed_text(c->a, by);
+    if (!*values)
+        return diag_error(c->d, by->span, "division by zero");
+    const char *text = lang_expr_text(c->a, by);
+    diag_error(c->d, by->span, "division by zero: %s is 0, since %s", text, values);
+    diag_note(c->d, by->span, "if the kernel is not for such sizes, say so: require: %s > 0", text);
+    return false;
+}
+
+static bool check_division(struct checker *c, const struct lang_expr *e)
+{
+    return (e->op != OP_DIV && e->op != OP_MOD) || !dtype_is_int(e->type) ||
+           check_divisor(c, e->args[1]);
 }
 
 static bool check_logical(struct checker *c, struct lang_expr *e)

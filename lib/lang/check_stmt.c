@@ -133,8 +133,8 @@ static bool check_compound(struct checker *c, struct lang_stmt *s)
     enum dtype own = type_promote(l->type);
     bool shift = s->op == OP_SHL || s->op == OP_SHR;
     enum dtype t = shift ? own : type_common(l->type, r->type);
-    if ((s->op == OP_DIV || s->op == OP_MOD) && dtype_is_int(t) && lang_const_int(r, &v) && v == 0)
-        return diag_error(c->d, r->span, "division by zero");
+    if ((s->op == OP_DIV || s->op == OP_MOD) && dtype_is_int(t) && !check_divisor(c, r))
+        return false;
     if (shift && lang_const_int(r, &v) && (v < 0 || v >= (int64_t)dtype_bits(own)))
         return diag_error(c->d, r->span, "a shift of %s is by 0 to %u, not %lld", dtype_name(own),
                           dtype_bits(own) - 1, (long long)v);

@@ -386,6 +386,8 @@ bool lang_given_itself(const struct lang_symbol *param);
 void lang_print_expr(const struct lang_expr *e, struct buf *out);
 /* "[n, 2 * m]": a tensor's dimensions; "[]" of none. */
 void lang_print_shape(const struct lang_symbol *t, struct buf *out);
+/* "hq is 2 and hk is 4": the dimensions of fixed sizes that are in it, the first 8; "" of none. */
+const char *lang_fixed_text(struct arena *a, const struct lang_expr *e);
 /* An expression as a string in the arena. */
 const char *lang_expr_text(struct arena *a, const struct lang_expr *e);
 /* "body:" statements as source text, indented by 4 columns a level. */

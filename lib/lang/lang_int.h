@@ -214,6 +214,7 @@ void check_convert(struct checker *c, struct lang_expr *e, enum dtype to);
 void check_rounded(const struct checker *c, struct lang_expr *e, enum dtype to);
 bool check_condition(struct checker *c, struct lang_expr *e); /* checks, and makes it a bool */
 bool check_integer(struct checker *c, struct lang_expr *e, const char *what);
+bool check_divisor(struct checker *c, const struct lang_expr *by); /* is it no constant 0? */
 bool check_call(struct checker *c, struct lang_expr *e);
 bool check_notation(struct checker *c, struct lang_expr *e); /* a call with indices */
 /* The indices that a reduction or a notation binds, with their ranges, into `inner`. */

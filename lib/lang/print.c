@@ -255,3 +255,30 @@ const char *lang_expr_text(struct arena *a, const struct lang_expr *e)
     print(e, COND, &b);
     return buf_text(&b);
 }
+
+struct fixed {
+    struct buf text;
+    const struct lang_symbol *seen[8];
+    uint32_t n;
+};
+
+static void list_fixed(struct fixed *f, const struct lang_expr *e)
+{
+    bool new = e->kind == E_NAME && e->sym->kind == SYM_DIM && e->sym->has_value;
+    for (uint32_t i = 0; i < f->n && new; i++)
+        new = f->seen[i] != e->sym;
+    if (new && f->n < sizeof f->seen / sizeof *f->seen) {
+        buf_printf(&f->text, "%s%s is %llu", f->n ? " and " : "", e->sym->name,
+                   (unsigned long long)e->sym->value);
+        f->seen[f->n++] = e->sym;
+    }
+    for (uint32_t i = 0; i < e->nargs; i++)
+        list_fixed(f, e->args[i]);
+}
+
+const char *lang_fixed_text(struct arena *a, const struct lang_expr *e)
+{
+    struct fixed f = {.text = buf_in(a)};
+    list_fixed(&f, e);
+    return buf_text(&f.text);
+}

@@ -83,10 +83,19 @@ void lower_products(struct cg *g, struct lang_expr *e)
     g->contract->products = largest(g, &g->sum_products, e);
 }
 
+/* The launch refuses them; it is better known now. */
+static void warn_ruled_out(struct cg *g)
+{
+    const struct lang_expr *no = spec_ruled_out(g->spec);
+    if (no)
+        diag_warning(g->d, no->span, "no launch will do: %s", spec_ruled_out_text(g->a, no));
+}
+
 static bool lower_one(struct cg *g)
 {
     const struct spec *s = g->spec;
     report_kernel(g);
+    warn_ruled_out(g);
     explain_types(g);
     if (!s->has_compute) {
         if (s->schedule.n)

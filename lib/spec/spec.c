@@ -147,8 +147,8 @@ static bool check_keys(struct spec_reader *r, const struct document *doc)
 
 /* ---- launch expressions ---------------------------------------------------------------------- */
 
-static struct lang_expr *read_launch_expr(struct spec_reader *r, struct span text, enum dtype want,
-                                          bool grid)
+struct lang_expr *read_launch_expr(struct spec_reader *r, struct span text, enum dtype want,
+                                   bool grid)
 {
     const struct lang_options options = {.grid = grid};
     struct lang_expr *e = lang_parse_expr(r->a, text, &r->spec->names, r->d);
@@ -160,20 +160,6 @@ static struct lang_expr *read_launch_expr(struct spec_reader *r, struct span tex
         return NULL;
     }
     return e;
-}
-
-bool read_requires(struct spec_reader *r, const struct yaml_value *v)
-{
-    span_list list = {0};
-    bool good = text_list(r->a, v, "require", &list, r->d);
-    for (size_t i = 0; i < list.n; i++) {
-        struct lang_expr *e = read_launch_expr(r, list.v[i], DT_BOOL, false);
-        if (e)
-            *VEC_PUSH(r->a, &r->spec->require) = e;
-        else
-            good = false;
-    }
-    return good;
 }
 
 bool read_extents(struct spec_reader *r, const struct yaml_value *v, const char *key,
@@ -433,6 +419,21 @@ static bool read_text(struct spec_reader *r, const struct document *doc)
     return good;
 }
 
+/* Sizes that the kernel is not for are told in the place of what else they make wrong. */
+static bool read_allowed(struct spec_reader *r, struct document *doc)
+{
+    struct diags *const d = r->d;
+    const struct lang_expr *no = spec_ruled_out(r->spec);
+    if (!no)
+        return read_text(r, doc);
+    r->d = diags_new(r->a);
+    const bool good = read_text(r, doc);
+    if (good)
+        diags_append(d, r->d);
+    r->d = d;
+    return good || diag_error(d, no->span, "%s", spec_ruled_out_text(r->a, no));
+}
+
 static bool read_document(struct spec_reader *r, struct yaml_value *root)
 {
     struct document doc = {.root = root};
@@ -457,7 +458,7 @@ static bool read_document(struct spec_reader *r, struct yaml_value *root)
         good &= read_cases(r, doc.value[K_CASES]);
     if (doc.value[K_SCHEDULE])
         good &= read_schedule(r, doc.value[K_SCHEDULE]);
-    return good && read_text(r, &doc);
+    return good && read_allowed(r, &doc);
 }
 
 /* The kernel that a document says it is; NULL: it says none. */

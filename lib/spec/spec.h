@@ -152,6 +152,11 @@ bool spec_case_fits(const struct spec *s, const struct spec_case *c);
 struct spec *spec_read_case(struct arena *a, const struct spec *s, const struct spec_case *c,
                             const struct spec_define *defines, size_t ndefine, struct diags *d);
 
+/* The first condition that sizes fixed by defines rule out, so that no launch is allowed; NULL:
+ * none. And what is to be said of it: "the kernel requires n % 8 == 0, but n is 9". */
+const struct lang_expr *spec_ruled_out(const struct spec *s);
+const char *spec_ruled_out_text(struct arena *a, const struct lang_expr *require);
+
 /* Puts another schedule in the place of the spec's: text is what would follow "schedule:",
  * "{strategy: naive}". False with errors in d: it is no such map, or the spec has a body. */
 bool spec_set_schedule(struct arena *a, struct spec *s, const struct source *text, struct diags *d);

@@ -47,6 +47,10 @@ bool read_params(struct spec_reader *r, const struct yaml_value *v);
 /* temps: after the parameters. */
 bool read_body_temps(struct spec_reader *r, const struct yaml_value *v);
 bool read_requires(struct spec_reader *r, const struct yaml_value *v);
+/* A condition or number of the launch, parsed and checked; want: its type, DT_VOID for any integer.
+ * NULL after an error. */
+struct lang_expr *read_launch_expr(struct spec_reader *r, struct span text, enum dtype want,
+                                   bool grid);
 bool read_cases(struct spec_reader *r, const struct yaml_value *v);
 bool read_schedule(struct spec_reader *r, const struct yaml_value *v);
 /* grid: and block:, up to three expressions. */

@@ -767,6 +767,33 @@ END
     [ "$output" = "kaio-emit: error: the dimension 'n' can't be 0 (1 to 4294967295)" ]
 }
 
+@test "sizes that -D fixes and the kernel is not for are refused by its own words" {
+    printf '%s\n' 'kernel: gqa' 'params:' '  x: in f32[hq, n]' '  y: in f32[hk, n]' '  z: out f32[hq, n]' \
+        'compute: |' '  z[h, i] = x[h, i] * y[h / (hq / hk), i]' >bare.yaml
+    sed 's/^compute/require: [hq % hk == 0]\ncompute/' bare.yaml >gqa.yaml
+    run -0 kaio-emit -D hq=8 -D hk=4 gqa.yaml
+    run -2 kaio-emit -D hq=2 -D hk=4 gqa.yaml # fewer heads than groups
+    [[ $output == "gqa.yaml:6:11: error: the kernel requires hq % hk == 0, but hq is 2 and hk is 4"* && $output != *zero* ]]
+    run -2 kaio-verify --run -d cpu -D hq=2 -D hk=4 gqa.yaml
+    [[ $output == "gqa.yaml:6:11: error: the kernel requires hq % hk == 0, but hq is 2 and hk is 4"* && $output != *zero* ]]
+    # where nothing else is wrong, other kernels of the file are not kept back
+    run -0 --separate-stderr kaio-emit -D hq=6 -D hk=4 gqa.yaml
+    [[ $stderr == "gqa.yaml:6:11: warning: no launch will do: the kernel requires hq % hk == 0, but hq is 6 and hk is 4"* ]]
+    run -2 kaio-verify --run -d cpu -D hq=6 -D hk=4 gqa.yaml
+    [[ $output == *"ERROR    gqa "*"the kernel requires hq % hk == 0, but hq is 6 and hk is 4"* ]]
+    # nothing is said of one size alone, nor where it is given at the launch, which is refused then
+    kaio-emit -D hk=4 gqa.yaml >gqa.ptx
+    run -2 kaio-run -q -d cpu gqa.ptx hq=6 n=8 x=@ones y=@ones
+    [[ $output == *"the kernel requires hq % hk == 0, but hq is 6 and hk is 4"* ]]
+    # and a kernel that does not say so is told what is 0, and why
+    run -2 kaio-emit -D hq=2 -D hk=4 bare.yaml
+    [[ $output == "bare.yaml:7:29: error: division by zero: hq / hk is 0, since hq is 2 and hk is 4"* ]]
+    [[ $output == *"note: if the kernel is not for such sizes, say so: require: hq / hk > 0"* ]]
+    sed 's/^compute/require: [hq > hq]\ncompute/' bare.yaml >never.yaml
+    run -0 --separate-stderr kaio-emit -D hq=2 never.yaml
+    [[ $stderr == *"the kernel requires hq > hq, but hq is 2"* ]]
+}
+
 @test "an equation that reads an inout below its assignment is told that it reads what was there before" {
     cd "$BATS_TEST_TMPDIR"
     spec() { printf '%s\n' 'kernel: k' 'params:' '  x: inout f32[n]' '  y: out f32[n]' 'compute: |' "$@" >k.yaml; }
