@@ -237,7 +237,7 @@ static void note_other(struct cg *g, size_t i, const struct spec_option *said)
                   name);
     else
         diag_note(g->d, said->key_span, "strategy '%s' takes that, but does not fit: %s", name,
-                  g->passed[i]);
+                  g->passed[i][0] ? g->passed[i] : "it is for something else altogether");
 }
 
 bool schedule_refuse(struct cg *g, const struct strategy *st)
