@@ -146,6 +146,25 @@ YAML
     [ "${lines[-1]}" = "4 passed, 0 failed, 0 skipped" ]
 }
 
+@test "shapes: an intermediate that is judged for an output's sake need not prove anything" {
+    cat >pair.yaml <<'YAML'
+kernel: pair
+params:
+  a: in bf16[m, k]
+  b: in bf16[k, n]
+  y: out f32[]
+compute: |
+  s[i, j] = sum[c](a[i, c] * b[c, j])
+  y = sum[i, j](sigmoid(s[i, j]))
+YAML
+    run -0 kaio-verify --run -d cpu --seed=8 --code=generic --shapes=1 --fill=normal,extreme pair.yaml
+    [[ "$output" == *"SKIP     pair/m=1 k=1 n=1 extreme  's' proves nothing here"* ]]
+    [[ "$output" == *"PASS     pair/m=1 k=1 n=1 extreme  y f32[]: 1 compared, "*"from the kernel's own s"* ]]
+    # where each is asked for, it must
+    run -1 kaio-verify --run -d cpu --steps --seed=8 --code=generic --shapes=1 --fill=extreme pair.yaml
+    [[ "$output" == *"no shape proved anything of 's'"* ]]
+}
+
 @test "shapes: the library passes, and the sanitizer finds nothing" {
     shapes=3
     [ -z "${KAIO_QUICK-}" ] || shapes=1

@@ -427,7 +427,9 @@ void trial_judged(struct trial *t, const struct row *row, enum fill_kind kind)
     struct session *s = t->k->s;
     const struct compare_result *res = row->result;
     bool proves = res->status != COMPARE_MISTRUST;
-    if (res->count && t->drawn) {
+    /* an intermediate is judged only where an output's bound says nothing, unless all are */
+    bool counts = s->opt->steps || run_find_param(t->run, row->output);
+    if (res->count && t->drawn && counts) {
         once(t, &t->k->seen, row->output);
         if (proves)
             once(t, &t->k->proved, row->output);
