@@ -18,6 +18,7 @@
 
 #include "base/io.h"
 #include "base/num.h"
+#include "data/generate.h"
 #include "lower/lower.h"
 #include "ptx/ptx.h"
 #include "ref/compare.h"
@@ -133,6 +134,23 @@ static enum fate fate(struct suite *s)
 
 /* ---- setting up ------------------------------------------------------------------------------ */
 
+/* What the case fills the input with; NULL: it does not say. */
+static const char *made_by(const struct spec_case *c, const char *input)
+{
+    for (size_t k = 0; k < c->bind.n; k++)
+        if (c->bind.v[k].made && strcmp(c->bind.v[k].name, input) == 0)
+            return c->bind.v[k].made;
+    return NULL;
+}
+
+static bool make_input(struct suite *s, const char *text, struct run_param *p)
+{
+    struct generator g;
+    size_t used;
+    return generator_parse(s->a, p->sym->name, text, strlen(text), &g, &used, s->d) &&
+           generator_fill(&g, p->sym->name, &p->host, s->d);
+}
+
 static bool add_trial(struct suite *s, const struct spec_case *c, enum fill_kind kind)
 {
     struct run *r = run_new(s->a, s->contract, s->d);
@@ -142,7 +160,7 @@ static bool add_trial(struct suite *s, const struct spec_case *c, enum fill_kind
         const struct spec_binding *b = &c->bind.v[k];
         struct run_dim *dim = run_find_dim(r, b->name);
         struct run_param *p = run_find_param(r, b->name);
-        if (b->type != DT_VOID)
+        if (b->type != DT_VOID || b->made)
             continue;
         if (dim ? !run_bind_dim(r, dim, b->i, c->name) : !p || !run_bind_scalar(r, p, b->f, b->i))
             return false;
@@ -162,13 +180,19 @@ static bool add_trial(struct suite *s, const struct spec_case *c, enum fill_kind
         if (!run_is_input(p))
             continue;
         struct fill_use use = fill_use_of(in, &s->spec->params.v[k]);
+        const char *made = made_by(c, p->sym->name);
         buffer_alloc(s->a, &p->host, NULL);
-        fill_buffer(kind, 1, p->sym->name, &use, fill_terms(in), &p->host);
+        if (!made)
+            fill_buffer(kind, 1, p->sym->name, &use, fill_terms(in), &p->host);
+        else if (!make_input(s, made, p))
+            return false;
     }
     *in = values_of(s->a, s->spec, r);
-    *t = (struct trial){.run = r,
-                        .ref = ref_evaluate(s->a, in, &(struct ref_options){.threads = 1}, s->d),
-                        .vary = values_vary(r)};
+    struct ref_options ro = {.threads = 1};
+    const struct spec_sums none = {RUN_NOT_GIVEN, RUN_NOT_GIVEN, RUN_NOT_GIVEN};
+    if (!run_sums(r, &none, &ro.sums))
+        return false;
+    *t = (struct trial){.run = r, .ref = ref_evaluate(s->a, in, &ro, s->d), .vary = values_vary(r)};
     s->ntrial += t->ref != NULL;
     return t->ref != NULL;
 }
