@@ -1,6 +1,37 @@
 # The kernel library: every specs/FAMILY/NAME.yaml is shipped and installed under $(specdir)/specs.
 # append to nobase_dist_spec_DATA
 nobase_dist_spec_DATA = \
+	specs/attention/alibi.yaml \
+	specs/attention/backward.yaml \
+	specs/attention/backward_dkv.yaml \
+	specs/attention/backward_dq.yaml \
+	specs/attention/bias.yaml \
+	specs/attention/bias_relative.yaml \
+	specs/attention/causal.yaml \
+	specs/attention/causal_mask.yaml \
+	specs/attention/cross.yaml \
+	specs/attention/decode.yaml \
+	specs/attention/delta.yaml \
+	specs/attention/documents.yaml \
+	specs/attention/forward.yaml \
+	specs/attention/fp8.yaml \
+	specs/attention/grouped.yaml \
+	specs/attention/int8_kv.yaml \
+	specs/attention/linear.yaml \
+	specs/attention/mla.yaml \
+	specs/attention/mla_latent.yaml \
+	specs/attention/mla_wide.yaml \
+	specs/attention/paged_decode.yaml \
+	specs/attention/prefix.yaml \
+	specs/attention/relu.yaml \
+	specs/attention/retention.yaml \
+	specs/attention/sigmoid.yaml \
+	specs/attention/sinks.yaml \
+	specs/attention/softcap.yaml \
+	specs/attention/strided.yaml \
+	specs/attention/varlen.yaml \
+	specs/attention/varlen_packed.yaml \
+	specs/attention/window.yaml \
 	specs/elementwise/add.yaml \
 	specs/elementwise/addcmul.yaml \
 	specs/elementwise/bias_add.yaml \

@@ -120,10 +120,11 @@ setup() {
     [[ -z $stderr ]]
     run -0 --separate-stderr kaio-emit -D n=65 -D m=1024 k.yaml
     [[ $stderr == *"warning: each thread"* ]]
-    # nor does a spec of the library say so
+    # nor does a spec of the library say so, but for those whose sums go over a part of a dimension that depends on the row
     cd "$KAIO_SRCDIR"
     for target in sm_70 sm_90a; do
         for spec in specs/*/*.yaml; do
+            ! grep -q '\[[ij] in ' "$spec" || [[ $spec != specs/attention/* ]] || continue
             kaio-emit -t $target "$spec" 2>&1 >/dev/null | { ! grep "each thread"; } || { echo "$spec"; false; }
         done
     done
