@@ -135,6 +135,11 @@ static void find_costly(struct stages *p, const struct lang_expr *e, const struc
 {
     e = cg_view(p->g, e);
     within |= e->kind == E_REDUCE;
+    for (uint32_t i = 0; i < e->nindex; i++) {
+        if (e->index[i]->low)
+            find_costly(p, e->index[i]->low, by, within, seen, out);
+        find_costly(p, e->index[i]->dims[0], by, within, seen, out);
+    }
     for (uint32_t i = 0; i < e->nargs; i++)
         find_costly(p, e->args[i], by, within, seen, out);
     if (e->pad)
@@ -234,6 +239,10 @@ static bool depends(struct stages *p, const struct lang_expr *e, const struct la
                     equation_list *seen)
 {
     e = cg_view(p->g, e);
+    for (uint32_t i = 0; i < e->nindex; i++)
+        if ((e->index[i]->low && depends(p, e->index[i]->low, on, seen)) ||
+            depends(p, e->index[i]->dims[0], on, seen))
+            return true;
     for (uint32_t i = 0; i < e->nargs; i++)
         if (depends(p, e->args[i], on, seen))
             return true;
@@ -261,17 +270,17 @@ static void find_levels(struct stages *p, const equation_list *costly, uint32_t 
     }
 }
 
-/* Does a strategy stream through the stage's intermediates, if costly ones up to this level are
+/* Does a strategy stream through the stage's intermediates, if these of the costly ones are
  * stored? */
 static bool streams(struct stages *p, const struct lower_stage *s, const equation_list *costly,
-                    const uint32_t *level, uint32_t stored)
+                    const bool *stored)
 {
     struct cg *g = p->g;
     const size_t homes = g->homes.n;
     struct buf why = buf_in(g->a);
     bool fits = false;
     for (size_t i = 0; i < costly->n; i++)
-        if (level[i] <= stored && !cg_home_of(g, costly->v[i]->sym))
+        if (stored[i] && !cg_home_of(g, costly->v[i]->sym))
             *VEC_PUSH(g->a, &g->homes) = (struct cg_home){
                 .sym = costly->v[i]->sym, .temp = costly->v[i]->sym, .is_stored = true};
     g->reducing->v.n = 0;
@@ -312,28 +321,59 @@ static bool is_wanted(struct stages *p, const struct group *gr, const struct low
     return false;
 }
 
+/* Which of the costly equations that the stage needs are stored best, if a strategy streams through
+ * others? Those up to the least level that will do; or those that are in its way one by one. False:
+ * none streams. */
+static bool choose_stored(struct stages *p, const struct lower_stage *s,
+                          const equation_list *costly, const uint32_t *level, const bool *needs,
+                          bool *stored)
+{
+    enum { MOST_LEVELS = 8, MOST_NEEDED = 16 };
+    uint32_t deepest = 0, needed = 0;
+    for (size_t i = 0; i < costly->n; i++) {
+        deepest = needs[i] && level[i] > deepest ? level[i] : deepest;
+        needed += needs[i];
+    }
+    for (uint32_t l = 0; l < deepest && l < MOST_LEVELS; l++) {
+        for (size_t i = 0; i < costly->n; i++)
+            stored[i] = level[i] <= l;
+        if (streams(p, s, costly, stored))
+            return true;
+    }
+    bool any = false, more = needed <= MOST_NEEDED;
+    memcpy(stored, needs, costly->n * sizeof *stored);
+    while (more) {
+        more = false;
+        for (size_t i = costly->n; i-- > 0;) {
+            if (!needs[i] || !stored[i])
+                continue;
+            stored[i] = false;
+            const bool fits = streams(p, s, costly, stored);
+            stored[i] = !fits;
+            any |= fits;
+            more |= fits;
+        }
+    }
+    return any;
+}
+
 /* Leaves to a strategy that streams what it computes of the stage as it goes: it need not be
  * stored. */
 static void leave_streamed(struct stages *p, const struct group *gr, const struct lower_stage *s,
                            const equation_list *costly, const uint32_t *level, bool *streamed)
 {
-    enum { MOST_LEVELS = 8 };
-    bool needs[MOST_COSTLY];
-    uint32_t deepest = 0, stored = 0;
+    bool needs[MOST_COSTLY], stored[MOST_COSTLY];
     for (size_t i = 0; i < costly->n; i++) {
         needs[i] = false;
         for (uint32_t k = 0; k < s->n; k++) {
             equation_list seen = {0};
             needs[i] |= depends(p, s->eq[k]->rhs, costly->v[i], &seen);
         }
-        deepest = needs[i] && level[i] > deepest ? level[i] : deepest;
     }
-    while (stored < deepest && stored < MOST_LEVELS && !streams(p, s, costly, level, stored))
-        stored++;
-    if (stored >= deepest || stored >= MOST_LEVELS)
+    if (!choose_stored(p, s, costly, level, needs, stored))
         return;
     for (size_t i = 0; i < costly->n; i++)
-        needs[i] &= level[i] > stored;
+        needs[i] &= !stored[i];
     for (size_t i = 0; i < costly->n; i++)
         if (needs[i] && is_wanted(p, gr, s, costly, needs, costly->v[i]))
             return;

@@ -106,6 +106,11 @@ static void find_ranges(struct any *x, struct cg_val *low, struct cg_val *high)
         const struct chain_stream *s = &x->f->stream[i];
         x->low[i] = s->low ? cg_index(g, cg_expr(g, s->low)) : cg_int(DT_I64, 0);
         x->high[i] = cg_index(g, cg_expr(g, s->high));
+        if (x->f->ends) {
+            x->low[i] = cg_minmax(g, true, cg_convert(g, x->low[i], DT_I64), cg_int(DT_I64, 0));
+            x->high[i] = cg_minmax(g, false, cg_convert(g, x->high[i], DT_I64),
+                                   cg_convert(g, cg_expr(g, x->f->j->dims[0]), DT_I64));
+        }
         *low = i ? cg_minmax(g, false, *low, x->low[i]) : x->low[i];
         *high = i ? cg_minmax(g, true, *high, x->high[i]) : x->high[i];
     }
@@ -152,8 +157,8 @@ static struct cg_val rescaling(struct any *x, const struct chain_stream *s)
     const uint32_t n = (uint32_t)s->running;
     const enum dtype t = s->type == DT_F64 ? DT_F64 : DT_F32;
     const struct cg_val least = cg_value(x->f->stream[n].type, x->least[n]);
-    const struct cg_val now = cg_minmax(g, true, state_of(x, n, 0), least);
-    const struct cg_val was = cg_minmax(g, true, x->before[n], least);
+    const struct cg_val now = chain_base(g, x->f, s, cg_minmax(g, true, state_of(x, n, 0), least));
+    const struct cg_val was = chain_base(g, x->f, s, cg_minmax(g, true, x->before[n], least));
     const int32_t same = cg_reg(g, cg_binary(g, OP_EQ, x->before[n], state_of(x, n, 0)));
     struct cg_val by = cg_binary(g, OP_SUB, cg_convert(g, was, t), cg_convert(g, now, t));
     if (s->weight)
@@ -218,6 +223,17 @@ static void add_term(struct any *x, uint32_t n, uint32_t column)
     g->bindings.n = bound;
 }
 
+/* v of another lane. Of 8 bits it goes as what has all of its values. */
+static struct cg_val from_lane(struct any *x, struct cg_val v, int32_t lane)
+{
+    struct cg *g = x->g;
+    const enum dtype t = v.type;
+    if (dtype_is_float(t) && dtype_bits(t) == 8)
+        v = cg_convert(g, v, DT_F16);
+    v = shuffle(g, SHUFFLE_IDX, v, ptx_r(lane), ptx_imm(LANES - 1), x->all.mask, NULL);
+    return cg_convert(g, v, t);
+}
+
 /* The terms of all columns, j by j. */
 static void add_columns(struct any *x, uint32_t n)
 {
@@ -242,9 +258,7 @@ static void add_columns(struct any *x, uint32_t n)
     cg_nest_open(g, &nest, NULL);
     cg_nest_varies(g, &nest, at);
     for (uint32_t i = 0; i < s->npart; i++)
-        cg_bind(g, s->part[i].sym,
-                shuffle(g, SHUFFLE_IDX, part[i], ptx_r(at), ptx_imm(LANES - 1), x->all.mask, NULL),
-                false);
+        cg_bind(g, s->part[i].sym, from_lane(x, part[i], at), false);
     const struct cg_val here = cg_index(g, cg_value(DT_I32, at));
     cg_bind(g, x->f->j, cg_index(g, cg_binary(g, OP_ADD, x->first, here)), false);
     for (uint32_t k = 0; k < x->wide; k++)

@@ -70,9 +70,11 @@ struct chain_stream {
     /* Where they do: term is an expression of these, of the column and of j. */
     uint32_t npart;
     struct chain_part part[CHAIN_PARTS];
-    /* The number of the maximum m in the terms, -1: there is none. When m grows from x to y, the
-     * sum is multiplied by exp(weight * (y - x)); weight NULL: -1. base2: by exp2(). */
+    /* The number of the maximum m in the terms, -1: there is none. They have exp(x - b), b being an
+     * expression of m that is m or more. When b grows from y to z, the sum is multiplied by
+     * exp(weight * (z - y)); weight NULL: -1. base2: by exp2(). */
     int running;
+    struct lang_expr *base;
     struct lang_expr *weight;
     bool base2;
 };
@@ -121,6 +123,10 @@ void chain_narrow(struct cg *g, const struct lang_symbol *j, enum lang_reduce re
  * multiplied and divided by these. */
 bool chain_make_running(struct cg *g, struct chain_form *f, struct chain_stream *s,
                         struct lang_expr **value, struct buf *why);
+
+/* The value of the stream's .base for a maximum m; the row is bound. */
+struct cg_val chain_base(struct cg *g, const struct chain_form *f, const struct chain_stream *s,
+                         struct cg_val m);
 
 /* ---- chain/products.c ------------------------------------------------------------------------ */
 

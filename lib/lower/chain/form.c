@@ -10,6 +10,11 @@ struct bound {
     struct lang_expr *to;
 };
 
+/* A subscript that is read in any case, so that it is in range wherever else it stands. */
+struct known {
+    const struct lang_expr *subscript, *dim;
+};
+
 struct build {
     struct cg *g;
     struct chain_form *f;
@@ -21,6 +26,8 @@ struct build {
     uint32_t nc;
     bool in_stream, in_score;
     bool guarded; /* a condition decides whether it is evaluated */
+    bool unsure;  /* or whether what is around it is */
+    VEC(struct known) known;
     bool outside; /* and of an intermediate for which elements, so that it may have no such */
     bool stray;   /* what was copied reads elements that may not be there */
     unsigned nodes, depth;
@@ -93,6 +100,47 @@ static bool depends_on_j(const struct build *x, const struct lang_expr *e)
             depends_on_j(x, e->index[i]->dims[0]))
             return true;
     return e->pad && depends_on_j(x, e->pad);
+}
+
+/* Is e the index that is streamed, or that divided by a number? */
+static bool is_of_j(const struct build *x, const struct lang_expr *e, int64_t *by)
+{
+    e = inspect_strip(e);
+    *by = 1;
+    if (e->kind == E_BINARY && e->op == OP_DIV && lang_const_int(e->args[1], by) && *by > 0)
+        e = inspect_strip(e->args[0]);
+    const struct bound *b = e->kind == E_NAME ? find(x, e->sym) : NULL;
+    return b && inspect_is_index(b->to, x->f->j);
+}
+
+/* Is subscript i of the read e in range? The index that is streamed never leaves its extent: that
+ * is of the first dimension that is met at it, or the range where that is known at launch. */
+static bool is_in_range(const struct build *x, const struct lang_expr *e, uint32_t i)
+{
+    struct chain_form *f = x->f;
+    int64_t by;
+    if (inspect_in_range(e, i))
+        return true;
+    if (!is_of_j(x, e->args[i], &by))
+        return false;
+    struct lang_expr *end = by == 1 ? e->sym->dims[i]
+                                    : lx_mul_int(x->g->a, lx_operand(x->g->a, e->sym->dims[i]), by);
+    if (!f->ends) {
+        f->j->dims[0] = end;
+        f->ends = true;
+    }
+    return inspect_same_expr(f->j->dims[0], end);
+}
+
+/* Is the subscript, as it was copied, one that is read in any case? */
+static bool is_known(const struct build *x, const struct lang_expr *subscript,
+                     const struct lang_expr *dim)
+{
+    for (size_t i = 0; i < x->known.n; i++)
+        if (matmul_same(x->known.v[i].subscript, subscript) &&
+            inspect_same_expr(x->known.v[i].dim, dim))
+            return true;
+    return false;
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
@@ -330,14 +378,17 @@ static struct lang_expr *copy_definition(struct build *x, const struct lang_expr
     const size_t mark = x->bound.n;
     const bool outside = x->outside;
     struct lang_expr *sub[CHAIN_AXES];
+    bool in_range[CHAIN_AXES];
     if (x->depth == MOST_DEPTH || eq->nindex > CHAIN_AXES)
         return no(x, e->span, "'%s' is too deep", e->sym->name);
-    for (uint32_t i = 0; i < eq->nindex; i++)
+    for (uint32_t i = 0; i < eq->nindex; i++) {
+        in_range[i] = is_in_range(x, e, i);
         if (!(sub[i] = copy(x, e->args[i])))
             return NULL;
+    }
     for (uint32_t i = 0; i < eq->nindex; i++) {
         bind(x, eq->index[i], matmul_cast(x->g, sub[i], DT_I64));
-        x->outside |= x->guarded && !inspect_in_range(e, i);
+        x->outside |= x->guarded && !in_range[i];
     }
     x->depth++;
     struct lang_expr *c = copy(x, eq->rhs);
@@ -350,18 +401,24 @@ static struct lang_expr *copy_definition(struct build *x, const struct lang_expr
 static struct lang_expr *copy_node(struct build *x, const struct lang_expr *e)
 {
     struct lang_expr *c = ARENA_NEW(x->g->a, struct lang_expr);
-    const bool guards = lang_guards(e);
-    const bool before = x->guarded;
+    const bool guards = lang_guards(e), reads = e->kind == E_INDEX && !e->pad;
+    const bool before = x->guarded, unsure = x->unsure;
     *c = *e;
-    for (uint32_t i = 0; e->kind == E_INDEX && !e->pad && i < e->nargs; i++)
-        x->stray |= !inspect_in_range(e, i);
     c->args = ARENA_ARRAY(x->g->a, e->nargs, struct lang_expr *);
     for (uint32_t i = 0; i < e->nargs; i++) {
+        const bool in_range = !reads || is_in_range(x, e, i);
         x->guarded = before || (guards && i);
+        x->unsure = unsure || (guards && i);
         c->args[i] = copy(x, e->args[i]);
         x->guarded = before;
+        x->unsure = unsure;
         if (!c->args[i])
             return NULL;
+        if (in_range || is_known(x, c->args[i], e->sym->dims[i]))
+            continue;
+        x->stray = true;
+        if (!x->unsure)
+            *VEC_PUSH(x->g->a, &x->known) = (struct known){c->args[i], e->sym->dims[i]};
     }
     if (e->pad && !(c->pad = copy(x, e->pad)))
         return NULL;

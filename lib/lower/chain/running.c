@@ -7,12 +7,17 @@
  * is at most 1 since m is the maximum of s, so that nothing can overflow: each term is then off by
  * one rounding more at most.
  *
+ * In the place of m may stand what is m or more: max(m, sink), or m == -inf ? 0 : m, which is m
+ * wherever there is a term above 0.
+ *
  * The same holds where m is the maximum so far: no exp(s - m) is above 1. A weight w is allowed,
  * exp((s - m) * w): for w < 0 the terms so far are smaller than they become.
  */
 #include <config.h>
 
 #include "lower/chain/chain.h"
+
+#include <math.h>
 
 enum { MOST_FACTORS = 8 };
 
@@ -82,9 +87,10 @@ static struct lang_expr *without_factors(struct running *r, struct lang_expr *e)
 
 /* ---- exponents ------------------------------------------------------------------------------- */
 
-/* What an exponent is: (x - m) * weight. */
+/* What an exponent is: (x - base) * weight. */
 struct exponent {
     struct lang_expr *weight; /* NULL: 1 */
+    struct lang_expr *base;
     bool base2;
 };
 
@@ -113,13 +119,45 @@ static bool is_below(const struct running *r, const struct lang_expr *e,
            (all || (low && matmul_same(s->whole_high, m->whole_high)));
 }
 
+/* Is it -inf? */
+static bool is_least(const struct lang_expr *e)
+{
+    while (e->kind == E_CAST)
+        e = e->args[0];
+    const bool negative = e->kind == E_UNARY && e->op == OP_NEG;
+    e = negative ? e->args[0] : e;
+    return e->kind == E_FLOAT && e->fval == (negative ? INFINITY : -INFINITY);
+}
+
+/* Is e, which is the same for all j, the maximum m or more where m is above -inf? */
+static bool is_base(const struct running *r, struct lang_expr *e, const struct chain_stream *m)
+{
+    e = strip_widening(e);
+    if (e->kind == E_NAME)
+        return e->sym == m->sym;
+    if (!is_of_row(r->f, e))
+        return false;
+    if (e->kind == E_CALL && !e->func && e->fn == FN_MAX) {
+        const bool left = chain_mentions(e->args[0], m->sym);
+        return !(left && chain_mentions(e->args[1], m->sym)) &&
+               is_base(r, e->args[left ? 0 : 1], m);
+    }
+    if (e->kind != E_COND)
+        return false;
+    const struct lang_expr *c = e->args[0];
+    const bool compares = c->kind == E_BINARY && (c->op == OP_EQ || c->op == OP_NE) &&
+                          is_base(r, c->args[0], m) && is_least(c->args[1]);
+    struct lang_expr *usual = e->args[c->op == OP_EQ ? 2 : 1];
+    return compares && is_base(r, usual, m);
+}
+
 static bool is_difference(const struct running *r, struct lang_expr *e,
-                          const struct chain_stream *m)
+                          const struct chain_stream *m, struct exponent *x)
 {
     if (e->kind != E_BINARY || e->op != OP_SUB)
         return false;
-    const struct lang_expr *top = strip_widening(e->args[1]);
-    return top->kind == E_NAME && top->sym == m->sym &&
+    x->base = e->args[1];
+    return is_base(r, x->base, m) &&
            (is_below(r, e->args[0], m) || is_below(r, strip_widening(e->args[0]), m));
 }
 
@@ -130,13 +168,13 @@ static bool find_exponent(const struct running *r, struct lang_expr *e,
     x->weight = NULL;
     if (!is_widest(e))
         return false;
-    if (is_difference(r, e, m))
+    if (is_difference(r, e, m, x))
         return true;
     if (e->kind != E_BINARY || (e->op != OP_MUL && e->op != OP_DIV))
         return false;
     for (uint32_t i = 0; i < (e->op == OP_MUL ? 2 : 1); i++) {
         struct lang_expr *w = e->args[1 - i];
-        if (!is_difference(r, strip_widening(e->args[i]), m) || !is_of_row(r->f, w) ||
+        if (!is_difference(r, strip_widening(e->args[i]), m, x) || !is_of_row(r->f, w) ||
             chain_mentioned_stream(r->f, w) >= 0)
             continue;
         x->weight = w;
@@ -157,7 +195,7 @@ static enum power power_of(const struct running *r, struct lang_expr *e,
 
 static bool is_same_exponent(const struct exponent *x, const struct exponent *y)
 {
-    return x->base2 == y->base2 &&
+    return x->base2 == y->base2 && matmul_same(x->base, y->base) &&
            (x->weight && y->weight ? matmul_same(x->weight, y->weight) : x->weight == y->weight);
 }
 
@@ -256,7 +294,7 @@ bool chain_make_running(struct cg *g, struct chain_form *f, struct chain_stream 
                         struct lang_expr **value, struct buf *why)
 {
     struct running r = {.g = g, .f = f, .s = s};
-    struct exponent x = {NULL, false};
+    struct exponent x = {NULL, NULL, false};
     if (chain_mentioned_stream(f, s->term) < 0)
         return true;
     struct lang_expr *const term =
@@ -274,8 +312,19 @@ bool chain_make_running(struct cg *g, struct chain_form *f, struct chain_stream 
                                f->j->name);
     s->term = term;
     s->running = n;
+    s->base = x.base;
     s->weight = weight_of(&r, &x);
     s->base2 = x.base2;
     multiply(&r, value);
     return true;
+}
+
+struct cg_val chain_base(struct cg *g, const struct chain_form *f, const struct chain_stream *s,
+                         struct cg_val m)
+{
+    const size_t bound = g->bindings.n;
+    cg_bind(g, f->stream[s->running].sym, m, false);
+    const struct cg_val v = cg_expr(g, s->base);
+    g->bindings.n = bound;
+    return v;
 }

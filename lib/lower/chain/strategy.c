@@ -64,25 +64,18 @@ static bool is_likely_short(const struct chain_tensor *t)
     return !open || t->f->nrow > 1;
 }
 
-/* Is a reduction inside of another one, looking through intermediates? */
-static bool has_nested(const struct cg *g, const struct lower_stage *s)
-{
-    for (uint32_t i = 0; i < s->n; i++) {
-        const struct lang_expr *r = inspect_reduction(g, s->eq[i]->rhs);
-        if (r && inspect_reduces(g, r->args[0]))
-            return true;
-    }
-    return false;
-}
-
 static void *fit(struct cg *g, const struct lower_stage *s, struct buf *why)
 {
     struct fitting *f = ARENA_NEW(g->a, struct fitting);
     struct buf no = buf_in(g->a);
     const bool named = schedule_names(g, &chain_strategy);
-    /* of a stage without scores there is nothing to say, unless somebody wants to know */
-    if (!chain_analyse(g, s, &f->form, named || has_nested(g, s) ? why : NULL))
+    struct buf lacks = buf_in(g->a);
+    if (!chain_analyse(g, s, &f->form, &lacks)) {
+        /* of a stage without scores there is nothing to say, unless somebody wants to know */
+        if (why && (named || f->form.nscore))
+            buf_puts(why, buf_text(&lacks));
         return NULL;
+    }
     f->has_tensor = g->target->sm >= 80 && chain_find_products(g, &f->form, &f->tensor, &no) &&
                     is_short(&f->tensor, &no);
     f->no_tensor = g->target->sm < 80 ? "the target has no mma.sync of 16 terms" : buf_text(&no);

@@ -301,12 +301,15 @@ struct cg_val chain_rescaling(struct chain_tile *x, uint32_t n, uint32_t row, st
     struct cg *g = x->g;
     const struct chain_stream *of = stream(x, n);
     const uint32_t top = (uint32_t)of->running;
-    const struct cg_val now = cg_convert(g, for_terms(g, state_of(x, top, row)), DT_F32);
-    was = cg_convert(g, for_terms(g, was), DT_F32);
+    const size_t bound = g->bindings.n;
+    chain_bind_row(x, row);
+    const struct cg_val now =
+        cg_convert(g, chain_base(g, x->t->f, of, for_terms(g, state_of(x, top, row))), DT_F32);
+    was = cg_convert(g, chain_base(g, x->t->f, of, for_terms(g, was)), DT_F32);
+    g->bindings.n = bound;
     struct cg_val by = cg_binary(g, OP_SUB, was, now);
     if (!of->weight)
         return cg_library(g, of->base2 ? "exp2_f32" : "exp_falling_f32", 1, &by);
-    const size_t bound = g->bindings.n;
     chain_bind_row(x, row);
     by = cg_binary(g, OP_MUL, cg_unary(g, OP_NEG, by),
                    cg_convert(g, cg_expr(g, of->weight), DT_F32));
@@ -519,7 +522,11 @@ static struct cg_val is_special(struct chain_tile *x)
     for (uint32_t n = 0; n < x->t->f->nstream; n++) {
         const struct chain_stream *s = stream(x, n);
         for (uint32_t row = 0; row < rows_of(x) && s->running >= 0; row++) {
-            const struct cg_val m = state_of(x, (uint32_t)s->running, row);
+            const size_t bound = g->bindings.n;
+            chain_bind_row(x, row);
+            const struct cg_val m =
+                chain_base(g, x->t->f, s, state_of(x, (uint32_t)s->running, row));
+            g->bindings.n = bound;
             const struct cg_val none = cg_binary(g, OP_EQ, m, cg_float(g, m.type, -INFINITY));
             const struct cg_val some = cg_binary(g, OP_LT, x->low[n][row], x->high_of[n][row]);
             special = cg_binary(g, OP_LOR, special, cg_binary(g, OP_LAND, none, some));
