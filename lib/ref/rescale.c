@@ -103,7 +103,8 @@ void eval_rescaled(struct frame *f, const struct node *n, const uint8_t *mask)
         if (!mask[l] || !isfinite(v) || !isfinite(e) || is_certain(before, l))
             continue;
         const double steps = v > 0 ? n->round.unit * v * fabs(log(v)) : 0;
-        o->e[l] = e + steps + unit * (v + e) + tiny;
+        const double own = fabs(a->v[l] - before->v[l]); /* what T(p) is off p itself */
+        o->e[l] = e + steps + own + unit * (v + e) + tiny;
     }
 }
 

@@ -255,62 +255,79 @@ static bool check_tile(struct cg *g, const struct chain_tensor *t, const struct 
     return true;
 }
 
-/* The plan for so many terms and columns at most. */
+/* The plan for so many terms and columns at most. Code for sizes that are not known is several
+ * entries, and each of them half as long. */
 static struct chain_plan plan_of(const struct chain_tensor *t, const struct chain_options *want,
-                                 uint32_t most, enum kind kind)
+                                 uint32_t most, bool open, enum kind kind)
 {
     const uint32_t columns = pad(t->f->column, most);
     struct chain_plan p = {.warps = want->warps   ? want->warps
                                     : kind == FEW ? 1
                                                   : 4,
-                           .wide = want->tile[1] ? want->tile[1] : 64,
+                           .wide = want->tile[1]          ? want->tile[1]
+                                   : open && kind != MANY ? 32
+                                                          : 64,
                            .terms = most,
                            .columns = columns,
                            .aligned = kind != ODD,
                            .split = kind == ODD ? 1 : want->split};
-    p.high = kind == FEW || columns > 64 || t->ncolumn > 1 ? 1 : 2;
+    p.high = open || kind == FEW || columns > 64 || t->ncolumn > 1 ? 1 : 2;
     if (want->tile[0])
         p.high = want->tile[0] / (p.warps * 16);
     return p;
 }
 
-/* Are there sizes of which the entry would be the best? few: the rows, 0: not known. last: no
- * larger one comes after it. */
-static bool is_wanted(const struct chain_options *want, enum kind kind, int64_t rows, bool last)
+/* Entries in the order in which the launch tries them, for so many terms and columns at most: where
+ * these are not known, and where they are. */
+static const struct {
+    enum kind kind;
+    uint32_t most;
+} entries[2][4] = {
+    {{FEW, 256}, {MANY, 256}, {ODD, 256}},
+    {{FEW, 128}, {MANY, 64}, {MANY, 128}, {ODD, 256}},
+};
+
+/* Is the entry for so many rows? 0: they are not known. */
+static bool is_wanted(const struct chain_options *want, enum kind kind, int64_t rows)
 {
     if (kind == ODD)
-        return last;
+        return true;
     if (want->tile[0] || want->warps)
         return kind == MANY;
     return kind == FEW ? rows <= FEW_ROWS : rows == 0 || rows > FEW_ROWS;
 }
 
+static bool is_any_open(const struct chain_tensor *t)
+{
+    bool open = t->f->column && is_open(t->f->column);
+    for (uint32_t n = 0; n < t->f->nscore; n++)
+        open |= is_open(t->score[n].form.k);
+    return open;
+}
+
 static bool lower_tensor(struct cg *g, const struct chain_tensor *t,
                          const struct chain_options *want, struct variant_set *all)
 {
-    static const uint32_t caps[] = {64, 128, 256};
     const struct lang_symbol *i = t->i < t->f->nrow ? t->f->row[t->i] : NULL;
-    bool open = t->f->column && is_open(t->f->column);
+    const bool open = is_any_open(t);
+    struct lang_expr *before = NULL;
     int64_t rows = 1;
-    for (uint32_t n = 0; n < t->f->nscore; n++)
-        open |= is_open(t->score[n].form.k);
     if (i && !lang_const_int(i->dims[0], &rows))
         rows = 0;
-    struct lang_expr *before = NULL;
-    for (uint32_t n = open ? 0 : COUNT(caps) - 1; n < COUNT(caps); n++)
-        for (enum kind kind = FEW; kind < KINDS && !all->done; kind++) {
-            struct chain_plan p = plan_of(t, want, caps[n], kind);
-            if (!is_wanted(want, kind, rows, n + 1 == COUNT(caps)))
-                continue;
-            if (!check_tile(g, t, &p, want->tile[0]))
-                return false;
-            p.few = kind == FEW && i && rows == 0 ? lx_at_most(g->a, i->dims[0], FEW_ROWS) : NULL;
-            p.unless = before;
-            if (!lower_mma(g, t, &p, all))
-                return false;
-            if (p.when)
-                before = before ? lx_select(g->a, before, lx_bool(g->a, true), p.when) : p.when;
-        }
+    for (uint32_t n = 0; n < COUNT(entries[0]) && entries[open][n].most && !all->done; n++) {
+        const enum kind kind = entries[open][n].kind;
+        struct chain_plan p = plan_of(t, want, entries[open][n].most, open, kind);
+        if (!is_wanted(want, kind, rows))
+            continue;
+        if (!check_tile(g, t, &p, want->tile[0]))
+            return false;
+        p.few = kind == FEW && i && rows == 0 ? lx_at_most(g->a, i->dims[0], FEW_ROWS) : NULL;
+        p.unless = before;
+        if (!lower_mma(g, t, &p, all))
+            return false;
+        if (p.when)
+            before = before ? lx_select(g->a, before, lx_bool(g->a, true), p.when) : p.when;
+    }
     return true;
 }
 
