@@ -654,10 +654,13 @@ within_time() {
 
 @test "each spec is emitted in the time that it may take, the process included" {
     for spec in specs/*/*.yaml; do
-        [ "$spec" = specs/attention/backward.yaml ] || within_time "$spec"
+        [[ $spec == specs/attention/* ]] || within_time "$spec"
     done
-    # five products, each with its variants
-    KAIO_EMIT_LIMIT_MS=$((3 * ${KAIO_EMIT_LIMIT_MS:-30})) within_time specs/attention/backward.yaml
+    # code for all sizes of a chain is long; for some sizes it is not
+    for spec in specs/attention/*.yaml; do
+        KAIO_EMIT_LIMIT_MS=$((4 * ${KAIO_EMIT_LIMIT_MS:-30})) within_time "$spec"
+    done
+    within_time -D b=4 -D heads=16 -D m=4096 -D n=4096 -D d=128 -D e=128 specs/attention/causal.yaml
     # products have most variants, of known sizes the longest loops
     for spec in specs/matmul/*.yaml; do
         within_time -t sm_70 "$spec"

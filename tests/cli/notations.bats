@@ -67,8 +67,12 @@ compute: |\
     kernel k.yaml 'q: in f16[m, d]' 'k: in f16[n, d]' 'v: in f16[n, d]' 'o: out f16[m, d]' 'lse: out f32[m]' 'w: f32' \
         '  o[i, c] = sum[j](f16(softmax[j](sum[a](q[i, a] * k[j, a]) * w)) * v[j, c])
   lse[r] = logsumexp[b](sum[e](q[r, e] * k[b, e]) * w)'
-    # the scores, their maximum and their sum, once each
+    # one kernel has both
     run -0 --separate-stderr kaio-emit --explain k.yaml
+    [ "$(grep -c '^  k[a-z_]*: ' <<<"$output")" = 1 ]
+    [[ $output == *'  k: chain'* ]]
+    # without tensor cores the scores, their maximum and their sum, once each
+    run -0 --separate-stderr kaio-emit --explain -t sm_75 k.yaml
     [[ $output == *'temps: $softmax_arg 4 * m * n bytes, $softmax_max 4 * m bytes, $softmax_sum 4 * m bytes; '* ]]
     [[ $output != *logsumexp_* ]]
 }

@@ -120,11 +120,13 @@ setup() {
     [[ -z $stderr ]]
     run -0 --separate-stderr kaio-emit -D n=65 -D m=1024 k.yaml
     [[ $stderr == *"warning: each thread"* ]]
-    # nor does a spec of the library say so, but for those whose sums go over a part of a dimension that depends on the row
+    # nor does a spec of the library say so, but for those whose sums go over a part of a dimension that depends on the row,
+    # where there are no tensor cores for them: of 512 columns, and for the number of a token's sequence
     cd "$KAIO_SRCDIR"
     for target in sm_70 sm_90a; do
         for spec in specs/*/*.yaml; do
-            ! grep -q '\[[ij] in ' "$spec" || [[ $spec != specs/attention/* ]] || continue
+            [ $target = sm_90a ] || ! grep -q '\[[ij] in ' "$spec" || [[ $spec != specs/attention/* ]] || continue
+            [[ $spec != */mla_latent.yaml && $spec != */varlen_packed.yaml ]] || continue
             kaio-emit -t $target "$spec" 2>&1 >/dev/null | { ! grep "each thread"; } || { echo "$spec"; false; }
         done
     done
