@@ -41,6 +41,15 @@ void variant_require_multiple(struct cg *g, struct variant_condition *c, const s
     variant_require(c, lx_is_multiple(g->a, lx_operand(g->a, e), of));
 }
 
+void variant_require_some(struct cg *g, struct variant_condition *c, struct lang_expr *dim)
+{
+    int64_t v;
+    if (lang_const_int(dim, &v))
+        c->never |= v < 1;
+    else
+        variant_require(c, lx_compare(g->a, OP_GT, dim, lx_int(g->a, 0)));
+}
+
 /* KERNEL_part, or of a further stage KERNEL_stage_part, unlike every other entry. */
 static const char *entry_name(struct cg *g, const struct lower_stage *s, const char *part)
 {

@@ -24,6 +24,8 @@ struct variant_condition variant_condition(struct cg *g);
 void variant_require(struct variant_condition *c, struct lang_expr *e);
 void variant_require_multiple(struct cg *g, struct variant_condition *c, const struct lang_expr *e,
                               uint32_t of);
+/* The extent is not 0. */
+void variant_require_some(struct cg *g, struct variant_condition *c, struct lang_expr *dim);
 /* The condition, and as a text; NULL: it is for any sizes. */
 struct lang_expr *variant_when(const struct variant_condition *c);
 const char *variant_when_text(const struct variant_condition *c);

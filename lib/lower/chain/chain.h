@@ -21,11 +21,13 @@
  *   chain/running.c  which terms may be rescaled, and by what
  *   chain/products.c the products in it, as tensor cores multiply them
  *   chain/any.c      any form, without tensor cores: a warp for each row
+ *   chain/rows.c     the rows that a warp has, and their ranges of j
  *   chain/tile.c     streams of the rows that a warp has, for all kernels by tensor cores
  *   chain/split.c    blocks that share a row's j
  *   chain/store.c    outputs of those
  *   chain/bring.c    operands' tiles, from memory to shared memory, by all threads
  *   chain/mma.c      the kernel by mma.sync
+ *   chain/wgmma.c    the kernel by wgmma (chain/wgmma.h)
  *   chain/strategy.c the strategy
  */
 #ifndef KAIO_LOWER_CHAIN_H
@@ -199,12 +201,24 @@ struct chain_tile {
                                      q, 16 rows i and 16 j n: (((q * high + i) * wide / 16) + n) *
                                      4 + w */
 };
-/* .g to .lane are set. */
+/* .g to .lane are set: finds the rest, and begins all streams. */
 void chain_tile_begin(struct chain_tile *x);
 /* Takes the scores of a tile whose first j is `first`, a u32: word w of 16 rows i and 8 j b is
  * score[n][((i * wide / 8) + b) * 4 + w]. Makes .word of them, and multiplies .sum by what it is
  * to be rescaled by. */
 void chain_tile_step(struct chain_tile *x, struct cg_val first, int32_t *const *score);
+/* The same in parts, for those that multiply meanwhile. Are all j of the tile terms of all the
+ * block's rows? A constant or a predicate. */
+struct cg_val chain_tile_is_whole(struct chain_tile *x, struct cg_val first);
+/* Streams, what .sum is to be rescaled by, and the left operands' elements, which
+ * chain_tile_words() makes .word of. masked: some j may be no terms. */
+struct chain_values {
+    struct cg_val *of[CHAIN_COLUMNS][CHAIN_ROWS]; /* of each row those of the lane, by j */
+};
+struct chain_values *chain_tile_terms(struct chain_tile *x, struct cg_val first,
+                                      int32_t *const *score, bool masked);
+void chain_tile_words(struct chain_tile *x, const struct chain_values *v);
+void chain_tile_rescale(struct chain_tile *x);
 /* After the last tile: stores the outputs of the warp's rows; those of rows that have infinities or
  * NaN are computed anew. */
 void chain_tile_end(struct chain_tile *x);
@@ -214,6 +228,16 @@ bool chain_is_maximum(const struct chain_tile *x, uint32_t n);
 /* By what stream n's sum of the lane's row is multiplied when its maximum `was` becomes what it is
  * now. */
 struct cg_val chain_rescaling(struct chain_tile *x, uint32_t n, uint32_t row, struct cg_val was);
+
+/* ---- chain/rows.c ---------------------------------------------------------------------------- */
+
+/* Finds the lane's rows and the block's ranges, up to .whole_to: enough for threads that have no
+ * streams. */
+void chain_tile_find(struct chain_tile *x);
+/* Finds the ranges of the lane's rows. */
+void chain_tile_find_ranges(struct chain_tile *x);
+/* Binds what stands for the row's axes, the lane's row n. */
+void chain_bind_row(struct chain_tile *x, uint32_t n);
 
 /* ---- chain/split.c --------------------------------------------------------------------------- */
 
@@ -241,9 +265,6 @@ void chain_split_join(struct chain_tile *x, const struct chain_split *s, uint32_
 
 /* Stores the outputs, of states that are complete. */
 void chain_store(struct chain_tile *x);
-/* Binds what stands for the row's axes, the lane's row n. */
-void chain_bind_row(struct chain_tile *x, uint32_t n);
-
 /* ---- chain/bring.c --------------------------------------------------------------------------- */
 
 /* An operand's tile in shared memory: rows of whole pieces of 16 bytes, one of which is a thread's
@@ -278,13 +299,30 @@ struct chain_plan {
     bool aligned;               /* rows of q, k and v in memory are whole pieces of 16 bytes */
     /* blocks that share rows: at most, or 0: as many as the device has room for */
     uint32_t split;
+    uint32_t keeps;                  /* wgmma: registers of the producer's threads */
     struct lang_expr *few;           /* what must hold of the rows; NULL: nothing */
     struct lang_expr *when, *unless; /* see struct chain_split */
 };
+/* An index' extent as a multiple of 16; `most` where it is not known. */
+uint32_t chain_padded(const struct lang_symbol *index, uint32_t most);
 /* Bytes of dynamic shared memory. */
 uint32_t chain_mma_shared(const struct chain_tensor *t, const struct chain_plan *p);
 /* Code for the entry that has begun: its launch's grid. c: what the operands need is required. */
 struct lang_expr *chain_mma(struct cg *g, const struct chain_tensor *t, const struct chain_plan *p,
                             struct variant_condition *c);
+
+/* ---- chain/wgmma.c --------------------------------------------------------------------------- */
+
+/* Has the target wgmma, and can it take the products? why: what is in the way. */
+bool chain_wgmma_fits(const struct ptx_target *target, const struct chain_tensor *t,
+                      struct buf *why);
+/* Chooses .warps, those that multiply, .high, .wide and .keeps for what .terms and .columns say;
+ * false: there is no room. */
+bool chain_wgmma_plan(const struct ptx_target *target, const struct chain_tensor *t,
+                      struct chain_plan *p);
+uint32_t chain_wgmma_shared(const struct chain_tensor *t, const struct chain_plan *p);
+uint32_t chain_wgmma_threads(const struct chain_plan *p);
+struct lang_expr *chain_wgmma(struct cg *g, const struct chain_tensor *t,
+                              const struct chain_plan *p, struct variant_condition *c);
 
 #endif

@@ -37,10 +37,10 @@ struct kernel {
 
 /* ---- what lies where ------------------------------------------------------------------------- */
 
-static uint32_t padded(const struct lang_symbol *index, uint32_t most)
+uint32_t chain_padded(const struct lang_symbol *index, uint32_t most)
 {
-    int64_t n;
-    if (!lang_const_int(index->dims[0], &n))
+    int64_t n = 1;
+    if (index && !lang_const_int(index->dims[0], &n))
         return most;
     return n < 1 ? STEP : (uint32_t)((n + STEP - 1) / STEP * STEP);
 }
@@ -86,7 +86,7 @@ static uint32_t lay_all(struct kernel *k, const struct chain_tensor *t, const st
     uint32_t bytes = 0;
     for (uint32_t i = 0; i < t->f->nscore; i++) {
         const struct matmul_form *f = &t->score[i].form;
-        const uint32_t terms = padded(f->k, p->terms);
+        const uint32_t terms = chain_padded(f->k, p->terms);
         lay(&k->q[i], p, f, of_side(f, MATMUL_A), block_rows(p), terms, p->high * 16, &bytes);
         lay(&k->k[i], p, f, of_side(f, MATMUL_B), p->wide, terms, p->wide, &bytes);
     }
@@ -234,7 +234,7 @@ static void begin_tiles(struct kernel *k)
     struct cg *g = k->g;
     const struct cg_val zero = cg_u32(0), rows = cg_mul(g, k->warp, k->p->high * 16);
     for (uint32_t i = 0; i < k->t->f->nscore; i++) {
-        const uint32_t terms = padded(k->t->score[i].form.k, k->p->terms);
+        const uint32_t terms = chain_padded(k->t->score[i].form.k, k->p->terms);
         begin_slab(k, &k->q[i]);
         begin_slab(k, &k->k[i]);
         find_addresses(k, &k->q[i], terms, rows, k->q_at[i]);
@@ -261,7 +261,7 @@ static int32_t *words(struct cg *g, uint32_t n)
 
 static uint32_t steps_of_score(const struct kernel *k, uint32_t n)
 {
-    return padded(k->t->score[n].form.k, k->p->terms) / STEP;
+    return chain_padded(k->t->score[n].form.k, k->p->terms) / STEP;
 }
 
 /* Loads q's words once, where registers have room for all of them. */

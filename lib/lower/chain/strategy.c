@@ -6,7 +6,7 @@
 #include "lower/schedule.h"
 
 /* What a schedule says; 0: chosen. */
-enum chain_by { CHAIN_BY_ANY, CHAIN_BY_NONE, CHAIN_BY_SYNC };
+enum chain_by { CHAIN_BY_ANY, CHAIN_BY_NONE, CHAIN_BY_SYNC, CHAIN_BY_WGMMA };
 struct chain_options {
     uint32_t mma;     /* enum chain_by */
     uint32_t tile[2]; /* rows of a block, j of a step */
@@ -119,6 +119,16 @@ static struct lang_expr *truncation_of(struct cg *g, const struct chain_tensor *
     return lx_mul_int(g->a, lx_ceil_div_int(g->a, most, 4), 6);
 }
 
+/* What sums by tensor cores lose, by the plan. */
+static void tell_losses(struct cg *g, const struct chain_tensor *t, const struct chain_plan *p)
+{
+    lower_depth(g, depth_of(g, t->f, 4, p->wide));
+    lower_truncation(g, truncation_of(g, t));
+    for (uint32_t i = 0; i < t->ncolumn; i++)
+        if (t->column[i].parts > 1)
+            lower_products(g, lx_int(g->a, OF_PARTS));
+}
+
 /* ---- --explain ------------------------------------------------------------------------------- */
 
 static void explain_product(struct cg *g, const struct matmul_form *f)
@@ -181,6 +191,16 @@ static bool require_most(struct cg *g, struct variant_condition *c, const struct
     return true;
 }
 
+/* Requires that the plan has room for what the tensors bring. */
+static void require_room(struct cg *g, const struct chain_tensor *t, const struct chain_plan *p,
+                         struct variant_condition *c)
+{
+    for (uint32_t i = 0; i < t->f->nscore; i++)
+        require_most(g, c, t->score[i].form.k, p->terms);
+    if (t->f->column)
+        require_most(g, c, t->f->column, p->columns);
+}
+
 static bool lower_mma(struct cg *g, const struct chain_tensor *t, struct chain_plan *p,
                       struct variant_set *all)
 {
@@ -196,10 +216,7 @@ static bool lower_mma(struct cg *g, const struct chain_tensor *t, struct chain_p
                                                : ""),
                   threads);
     cg_at(g, t->f->stage->eq[0]->span);
-    for (uint32_t i = 0; i < t->f->nscore; i++)
-        require_most(g, &c, t->score[i].form.k, p->terms);
-    if (t->f->column)
-        require_most(g, &c, t->f->column, p->columns);
+    require_room(g, t, p, &c);
     if (p->few)
         variant_require(&c, p->few);
     p->when = variant_when(&c);
@@ -218,20 +235,38 @@ static bool lower_mma(struct cg *g, const struct chain_tensor *t, struct chain_p
                       .when = variant_when_text(&c),
                       .multiplies = arena_printf(g->a, "mma.sync of %s", dtype_name(t->type))});
     variant_end(g, all, &c, grid, threads);
-    lower_depth(g, depth_of(g, t->f, 4, p->wide));
-    lower_truncation(g, truncation_of(g, t));
-    for (uint32_t i = 0; i < t->ncolumn; i++)
-        if (t->column[i].parts > 1)
-            lower_products(g, lx_int(g->a, OF_PARTS));
+    tell_losses(g, t, p);
     return !g->failed;
 }
 
-static uint32_t pad(const struct lang_symbol *index, uint32_t open)
+static bool lower_wgmma(struct cg *g, const struct chain_tensor *t, struct chain_plan *p,
+                        struct variant_set *all)
 {
-    int64_t n;
-    if (!index || !lang_const_int(index->dims[0], &n))
-        return index ? open : 16;
-    return n < 1 ? 16 : (uint32_t)((n + 15) / 16 * 16);
+    struct variant_condition c = variant_condition(g);
+    const uint32_t threads = chain_wgmma_threads(p);
+    cg_dynamic(g); /* in front of what variant_drop() takes away */
+    variant_begin(g, all, arena_printf(g->a, "wgmma_%u", p->columns), threads);
+    cg_at(g, t->f->stage->eq[0]->span);
+    require_room(g, t, p, &c);
+    if (p->few)
+        variant_require(&c, p->few);
+    struct lang_expr *grid = chain_wgmma(g, t, p, &c);
+    if (c.never) {
+        variant_drop(g, all);
+        return true;
+    }
+    p->when = variant_when(&c);
+    g->shared_bytes = lx_int(g->a, chain_wgmma_shared(t, p));
+    lower_tell(g, &(struct lower_entry){
+                      .name = g->func->name,
+                      .how = arena_printf(g->a, "wgmma of %s, tiles %u x %u, %u columns",
+                                          dtype_name(t->type), p->warps * 16, p->wide, p->columns),
+                      .more = ", by turns of a block on each multiprocessor",
+                      .when = variant_when_text(&c),
+                      .multiplies = arena_printf(g->a, "wgmma of %s", dtype_name(t->type))});
+    variant_end(g, all, &c, grid, threads);
+    tell_losses(g, t, p);
+    return !g->failed;
 }
 
 /* Blocks of few rows are a warp each, of which a multiprocessor has several; the operands of odd
@@ -260,7 +295,7 @@ static bool check_tile(struct cg *g, const struct chain_tensor *t, const struct 
 static struct chain_plan plan_of(const struct chain_tensor *t, const struct chain_options *want,
                                  uint32_t most, bool open, enum kind kind)
 {
-    const uint32_t columns = pad(t->f->column, most);
+    const uint32_t columns = chain_padded(t->f->column, most);
     struct chain_plan p = {.warps = want->warps   ? want->warps
                                     : kind == FEW ? 1
                                                   : 4,
@@ -305,8 +340,47 @@ static bool is_any_open(const struct chain_tensor *t)
     return open;
 }
 
+/* When one of the conditions holds, of which the first may be NULL. */
+static struct lang_expr *either(struct cg *g, struct lang_expr *x, struct lang_expr *y)
+{
+    return x ? lx_select(g->a, x, lx_bool(g->a, true), y) : y;
+}
+
+/* before: when they are taken. Few rows are better shared out by other entries, unless the schedule
+ * asks. */
+static bool lower_all_wgmma(struct cg *g, const struct chain_tensor *t,
+                            const struct chain_options *want, struct variant_set *all,
+                            struct lang_expr **before)
+{
+    enum { LEAST_ROWS = 64 };
+    /* terms and columns at most: where these are known, and where they are not */
+    static const uint32_t caps[2][2] = {{256}, {64, 128}};
+    const struct lang_symbol *i = t->f->row[t->i];
+    const bool asks = want->mma == CHAIN_BY_WGMMA;
+    int64_t rows = LEAST_ROWS;
+    const bool open = !lang_const_int(i->dims[0], &rows);
+    if (!asks && rows < LEAST_ROWS)
+        return true;
+    for (uint32_t n = 0; n < COUNT(caps[0]) && caps[is_any_open(t)][n] && !all->done; n++) {
+        const uint32_t most = caps[is_any_open(t)][n];
+        struct chain_plan p = {.columns = chain_padded(t->f->column, most)};
+        for (uint32_t k = 0; k < t->f->nscore; k++) {
+            const uint32_t terms = chain_padded(t->score[k].form.k, most);
+            p.terms = terms > p.terms ? terms : p.terms;
+        }
+        if (!chain_wgmma_plan(g->target, t, &p))
+            continue;
+        if (open && !asks)
+            p.few = lx_compare(g->a, OP_GE, i->dims[0], lx_int(g->a, LEAST_ROWS));
+        if (!lower_wgmma(g, t, &p, all))
+            return false;
+        *before = p.when ? either(g, *before, p.when) : *before;
+    }
+    return true;
+}
+
 static bool lower_tensor(struct cg *g, const struct chain_tensor *t,
-                         const struct chain_options *want, struct variant_set *all)
+                         const struct chain_options *want, bool by_wgmma, struct variant_set *all)
 {
     const struct lang_symbol *i = t->i < t->f->nrow ? t->f->row[t->i] : NULL;
     const bool open = is_any_open(t);
@@ -314,6 +388,8 @@ static bool lower_tensor(struct cg *g, const struct chain_tensor *t,
     int64_t rows = 1;
     if (i && !lang_const_int(i->dims[0], &rows))
         rows = 0;
+    if (by_wgmma && !lower_all_wgmma(g, t, want, all, &before))
+        return false;
     for (uint32_t n = 0; n < COUNT(entries[0]) && entries[open][n].most && !all->done; n++) {
         const enum kind kind = entries[open][n].kind;
         struct chain_plan p = plan_of(t, want, entries[open][n].most, open, kind);
@@ -326,9 +402,20 @@ static bool lower_tensor(struct cg *g, const struct chain_tensor *t,
         if (!lower_mma(g, t, &p, all))
             return false;
         if (p.when)
-            before = before ? lx_select(g->a, before, lx_bool(g->a, true), p.when) : p.when;
+            before = either(g, before, p.when);
     }
     return true;
+}
+
+/* Is wgmma taken? What else the schedule says of tiles is for mma.sync. */
+static bool takes_wgmma(struct cg *g, const struct fitting *f, const struct chain_options *want,
+                        struct buf *why)
+{
+    const bool says = want->tile[0] || want->tile[1] || want->warps || want->split;
+    if (!f->has_tensor || want->mma == CHAIN_BY_NONE || want->mma == CHAIN_BY_SYNC ||
+        (says && want->mma != CHAIN_BY_WGMMA))
+        return false;
+    return chain_wgmma_fits(g->target, &f->tensor, why);
 }
 
 static bool lower(struct cg *g, void *form, const void *options)
@@ -337,15 +424,24 @@ static bool lower(struct cg *g, void *form, const void *options)
     const struct chain_options *want = options;
     struct variant_set all = {.s = f->form.stage};
     explain_form(g, f);
-    if (want->mma == CHAIN_BY_SYNC && !f->has_tensor)
+    struct buf why = buf_in(g->a);
+    if ((want->mma == CHAIN_BY_SYNC || want->mma == CHAIN_BY_WGMMA) && !f->has_tensor)
         return cg_error(g, schedule_span(g, "mma"), "tensor cores do not fit: %s", f->no_tensor);
-    if (f->has_tensor && want->mma != CHAIN_BY_NONE && !lower_tensor(g, &f->tensor, want, &all))
+    const bool by_wgmma = takes_wgmma(g, f, want, &why);
+    if (f->has_tensor && ptx_target_has_wgmma(g->target) && !by_wgmma && buf_text(&why)[0]) {
+        lower_explain(g, "  no wgmma: %s\n", buf_text(&why));
+        lower_missed(g, "wgmma", buf_text(&why));
+    }
+    if (want->mma == CHAIN_BY_WGMMA && !by_wgmma)
+        return cg_error(g, schedule_span(g, "mma"), "wgmma does not fit: %s", buf_text(&why));
+    if (f->has_tensor && want->mma != CHAIN_BY_NONE &&
+        !lower_tensor(g, &f->tensor, want, by_wgmma, &all))
         return false;
     return all.done || lower_any(g, &f->form, &all);
 }
 
 static const struct option_word by[] = {
-    {"none", CHAIN_BY_NONE}, {"sync", CHAIN_BY_SYNC}, {NULL, 0}};
+    {"none", CHAIN_BY_NONE}, {"sync", CHAIN_BY_SYNC}, {"wgmma", CHAIN_BY_WGMMA}, {NULL, 0}};
 static const struct strategy_option options[] = {
     {"mma", OPTION_WORD, 0, 0, offsetof(struct chain_options, mma), "what multiplies", .words = by},
     {"tile", OPTION_LIST, 1, 4096, offsetof(struct chain_options, tile),

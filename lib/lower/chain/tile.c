@@ -44,118 +44,9 @@ static uint32_t rows_of(const struct chain_tile *x)
     return 2 * x->high;
 }
 
-/* ---- rows and ranges ------------------------------------------------------------------------- */
-
-void chain_bind_row(struct chain_tile *x, uint32_t n)
-{
-    const struct chain_tensor *t = x->t;
-    for (uint32_t i = 0; i < t->f->nrow; i++)
-        cg_bind(x->g, t->f->row[i], i == t->i ? x->at[n] : x->row[i], false);
-}
-
-/* The last row for those behind it. */
-static struct cg_val clamped(struct chain_tile *x, struct cg_val row, struct cg_val *exists)
-{
-    struct cg *g = x->g;
-    const struct cg_val m = cg_convert(g, extent_of(g, x->t->f->row[x->t->i]).v, DT_U32);
-    *exists = cg_binary(g, OP_LT, row, m);
-    return cg_index(g, cg_minmax(g, false, row, cg_binary(g, OP_SUB, m, cg_u32(1))));
-}
-
-static void find_rows(struct chain_tile *x)
-{
-    struct cg *g = x->g;
-    const struct cg_val group = cg_binary(g, OP_SHR, x->lane, cg_u32(2));
-    for (uint32_t n = 0; n < rows_of(x); n++) {
-        const struct cg_val in_warp = cg_add(g, group, cg_u32(n * 8));
-        if (x->t->i < x->t->f->nrow) {
-            x->at[n] = clamped(x, cg_add(g, x->first, in_warp), &x->exists[n]);
-        } else {
-            x->exists[n] = cg_binary(g, OP_EQ, cg_add(g, x->first, in_warp), cg_u32(0));
-            x->at[n] = cg_int(DT_I64, 0);
-        }
-    }
-}
-
 static struct cg_val constant(struct cg *g, double v)
 {
     return cg_float(g, DT_F32, v);
-}
-
-/* Where the stream's range begins or ends for the row that is bound, as a number of 32 bits inside
- * of j's extent. */
-static struct cg_val bound_of(struct chain_tile *x, const struct lang_expr *e)
-{
-    struct cg *g = x->g;
-    int64_t c;
-    if (!e || (lang_const_int(e, &c) && c <= 0))
-        return cg_int(DT_I32, 0);
-    struct cg_val v = cg_index(g, cg_expr(g, e)), end = cg_convert(g, x->end, DT_I64);
-    if (inspect_same_expr(e, x->t->f->j->dims[0]))
-        return cg_convert(g, x->end, DT_I32);
-    v = cg_minmax(g, true, cg_convert(g, v, DT_I64), cg_int(DT_I64, 0));
-    return cg_convert(g, cg_minmax(g, false, v, end), DT_I32);
-}
-
-static bool depends_on_row(const struct chain_tile *x, const struct lang_expr *e)
-{
-    return e && x->t->i < x->t->f->nrow && chain_mentions(e, x->t->f->row[x->t->i]);
-}
-
-/* The least and the largest of a bound over the block's rows. */
-static void over_rows(struct chain_tile *x, const struct lang_expr *e, struct cg_val *least,
-                      struct cg_val *most)
-{
-    struct cg *g = x->g;
-    const struct lanes all = warp_lanes(g);
-    const uint32_t parts = depends_on_row(x, e) ? (x->block_rows + LANES - 1) / LANES : 1;
-    for (uint32_t p = 0; p < parts; p++) {
-        const size_t bound = g->bindings.n;
-        chain_bind_row(x, 0);
-        if (parts > 1 || depends_on_row(x, e)) {
-            const struct cg_val in_block = cg_add(g, x->lane, cg_u32(p * LANES));
-            const struct cg_val last = cg_minmax(g, false, in_block, cg_u32(x->block_rows - 1));
-            struct cg_val exists;
-            cg_bind(g, x->t->f->row[x->t->i], clamped(x, cg_add(g, x->block_first, last), &exists),
-                    false);
-        }
-        const struct cg_val v = bound_of(x, e);
-        *least = p ? cg_minmax(g, false, *least, v) : v;
-        *most = p ? cg_minmax(g, true, *most, v) : v;
-        g->bindings.n = bound;
-    }
-    if (!depends_on_row(x, e))
-        return;
-    *least = warp_fold(g, FOLD_MIN, *least, &all);
-    *most = warp_fold(g, FOLD_MAX, *most, &all);
-}
-
-static void find_ranges(struct chain_tile *x)
-{
-    struct cg *g = x->g;
-    struct cg_val from = cg_int(DT_I32, 0), to = from, whole_from = from, whole_to = from;
-    x->end = cg_convert(g, extent_of(g, x->t->f->j).v, DT_U32);
-    for (uint32_t i = 0; i < x->t->f->nstream; i++) {
-        const struct chain_stream *s = stream(x, i);
-        struct cg_val low, low_most, high, high_most;
-        over_rows(x, s->low, &low, &low_most);
-        over_rows(x, s->high, &high, &high_most);
-        from = i ? cg_minmax(g, false, from, low) : low;
-        to = i ? cg_minmax(g, true, to, high_most) : high_most;
-        whole_from = i ? cg_minmax(g, true, whole_from, low_most) : low_most;
-        whole_to = i ? cg_minmax(g, false, whole_to, high) : high;
-        for (uint32_t n = 0; n < rows_of(x); n++) {
-            const size_t bound = g->bindings.n;
-            chain_bind_row(x, n);
-            x->low[i][n] = bound_of(x, s->low);
-            x->high_of[i][n] = bound_of(x, s->high);
-            g->bindings.n = bound;
-        }
-    }
-    x->from = cg_freeze(g, cg_convert(g, from, DT_U32));
-    x->to = cg_freeze(g, cg_convert(g, to, DT_U32));
-    x->whole_from = cg_freeze(g, cg_convert(g, whole_from, DT_U32));
-    x->whole_to = cg_freeze(g, cg_convert(g, whole_to, DT_U32));
 }
 
 /* ---- registers ------------------------------------------------------------------------------- */
@@ -180,8 +71,8 @@ static void make_columns(struct chain_tile *x, uint32_t n)
 void chain_tile_begin(struct chain_tile *x)
 {
     struct cg *g = x->g;
-    find_rows(x);
-    find_ranges(x);
+    chain_tile_find(x);
+    chain_tile_find_ranges(x);
     for (uint32_t i = 0; i < x->t->f->nstream; i++) {
         const struct chain_stream *s = stream(x, i);
         for (uint32_t n = 0; n < rows_of(x) && !s->has_column; n++) {
@@ -201,6 +92,7 @@ struct step {
     int32_t *const *score;
     bool masked;
     struct cg_val before[CHAIN_STREAMS][CHAIN_ROWS]; /* maxima before this step */
+    struct chain_values *values;
 };
 
 /* An element of the lane's: one of 8 columns number b, of its pair of those. */
@@ -350,11 +242,10 @@ static void fold_into(const struct step *s, uint32_t n, uint32_t row, struct cg_
     cg_move(g, x->state[n][row], v);
 }
 
-/* Words of the left operand's parts, of a pair of elements: what each part leaves is the next
- * one's. */
-static void assign_words(const struct step *s, uint32_t c, uint32_t word, struct cg_val *v)
+/* Assigns the words of the left operand's parts, of a pair of elements: what each part leaves is
+ * the next one's. */
+static void assign_words(struct chain_tile *x, uint32_t c, uint32_t word, struct cg_val *v)
 {
-    struct chain_tile *x = s->x;
     struct cg *g = x->g;
     const uint32_t parts = x->t->column[c].parts, each = x->high * x->wide / 4;
     const enum dtype t = x->t->type;
@@ -369,27 +260,46 @@ static void assign_words(const struct step *s, uint32_t c, uint32_t word, struct
     }
 }
 
-/* Words of the left operand: pairs of the row's elements. */
-static void make_words(const struct step *s, uint32_t c, uint32_t row)
+/* Finds what the left operand's element is rounded from, and its type. */
+static const struct lang_expr *unrounded(const struct chain_tile *x, uint32_t c, enum dtype *t)
+{
+    const struct lang_expr *e = stream(x, x->t->column[c].stream)->part[0].e;
+    const bool casts = e->kind == E_CAST && e->type == x->t->type && e->args[0]->type == DT_F32;
+    *t = casts || x->t->column[c].parts > 1 ? DT_F32 : x->t->type;
+    return casts ? e->args[0] : e;
+}
+
+/* Computes the row's elements of the left operand. */
+static void make_values(const struct step *s, uint32_t c, uint32_t row)
 {
     struct chain_tile *x = s->x;
     struct cg *g = x->g;
+    enum dtype t;
+    const struct lang_expr *const term = unrounded(x, c, &t);
     const uint32_t n = x->t->column[c].stream;
-    const struct chain_part *part = &stream(x, n)->part[0];
-    const bool is_split = x->t->column[c].parts > 1, scaled = is_split && x->t->type == DT_F16;
-    const enum dtype t = is_split ? DT_F32 : x->t->type;
-    for (uint32_t b = 0; b < x->wide / 8; b++) {
-        struct cg_val v[2];
+    for (uint32_t b = 0; b < x->wide / 8; b++)
         for (uint32_t pair = 0; pair < 2; pair++) {
             const struct element e = {row, b, pair};
-            v[pair] = value_of(s, n, &e, part->e, t, cg_float(g, t, 0));
-            if (scaled)
-                v[pair] = cg_binary(g, OP_MUL, v[pair], constant(g, CHAIN_SCALE));
+            s->values->of[c][row][2 * b + pair] = value_of(s, n, &e, term, t, cg_float(g, t, 0));
         }
-        assign_words(s, c, ((row / 2 * x->wide / 16) + b / 2) * 4 + b % 2 * 2 + row % 2, v);
-    }
     if (stream(x, n)->running >= 0)
         cg_move(g, x->scale[c][row], rescaling(s, n, row));
+}
+
+/* Makes words of pairs of them. */
+static void make_words(struct chain_tile *x, const struct chain_values *v, uint32_t c, uint32_t row)
+{
+    struct cg *g = x->g;
+    const bool scaled = x->t->column[c].parts > 1 && x->t->type == DT_F16;
+    for (uint32_t b = 0; b < x->wide / 8; b++) {
+        struct cg_val pair[2];
+        for (uint32_t i = 0; i < 2; i++) {
+            pair[i] = v->of[c][row][2 * b + i];
+            if (scaled)
+                pair[i] = cg_binary(g, OP_MUL, pair[i], constant(g, CHAIN_SCALE));
+        }
+        assign_words(x, c, ((row / 2 * x->wide / 16) + b / 2) * 4 + b % 2 * 2 + row % 2, pair);
+    }
 }
 
 /* Streams of one row. */
@@ -411,7 +321,7 @@ static void step_row(struct step *s, uint32_t row)
         }
     }
     for (uint32_t c = 0; c < x->t->ncolumn; c++)
-        make_words(s, c, row);
+        make_values(s, c, row);
     g->bindings.n = bound;
 }
 
@@ -429,11 +339,22 @@ static bool is_falling(struct cg *g, const struct lang_expr *e, bool *rough)
     return false;
 }
 
-static void step(struct chain_tile *x, struct cg_val first, int32_t *const *score, bool masked)
+static struct chain_values *values_of(struct chain_tile *x)
+{
+    struct chain_values *v = ARENA_NEW(x->g->a, struct chain_values);
+    for (uint32_t c = 0; c < x->t->ncolumn; c++)
+        for (uint32_t row = 0; row < rows_of(x); row++)
+            v->of[c][row] = ARENA_ARRAY(x->g->a, x->wide / 4, struct cg_val);
+    return v;
+}
+
+struct chain_values *chain_tile_terms(struct chain_tile *x, struct cg_val first,
+                                      int32_t *const *score, bool masked)
 {
     struct cg *g = x->g;
     struct step *s = ARENA_NEW(g->a, struct step);
-    *s = (struct step){.x = x, .first = first, .score = score, .masked = masked};
+    *s = (struct step){
+        .x = x, .first = first, .score = score, .masked = masked, .values = values_of(x)};
     g->converts = true;
     g->falling = is_falling;
     g->read_ctx = x;
@@ -442,9 +363,17 @@ static void step(struct chain_tile *x, struct cg_val first, int32_t *const *scor
     g->falling = NULL;
     g->read_ctx = NULL;
     g->converts = false;
+    return s->values;
 }
 
-static void rescale_sums(struct chain_tile *x)
+void chain_tile_words(struct chain_tile *x, const struct chain_values *v)
+{
+    for (uint32_t c = 0; c < x->t->ncolumn; c++)
+        for (uint32_t row = 0; row < rows_of(x); row++)
+            make_words(x, v, c, row);
+}
+
+void chain_tile_rescale(struct chain_tile *x)
 {
     struct cg *g = x->g;
     for (uint32_t c = 0; c < x->t->ncolumn; c++) {
@@ -465,30 +394,43 @@ static bool is_always_whole(const struct chain_tile *x)
            cg_is_const(x->whole_to, &to) && to == end && end % x->wide == 0;
 }
 
+struct cg_val chain_tile_is_whole(struct chain_tile *x, struct cg_val first)
+{
+    struct cg *g = x->g;
+    if (is_always_whole(x))
+        return cg_bool(g, true);
+    const struct cg_val last = cg_add(g, first, cg_u32(x->wide));
+    const struct cg_val p = cg_binary(g, OP_GE, first, x->whole_from);
+    return cg_binary(g, OP_LAND, p, cg_binary(g, OP_LE, last, x->whole_to));
+}
+
+static void step(struct chain_tile *x, struct cg_val first, int32_t *const *score, bool masked)
+{
+    const size_t mark = cg_scope_open(x->g);
+    chain_tile_words(x, chain_tile_terms(x, first, score, masked));
+    cg_scope_close(x->g, mark);
+}
+
 void chain_tile_step(struct chain_tile *x, struct cg_val first, int32_t *const *score)
 {
     struct cg *g = x->g;
-    if (is_always_whole(x)) {
+    const struct cg_val p = chain_tile_is_whole(x, first);
+    int64_t always;
+    if (cg_is_const(p, &always) && always) {
         step(x, first, score, false);
-        rescale_sums(x);
+        chain_tile_rescale(x);
         return;
     }
     const uint32_t whole = cg_label(g, "whole"), done = cg_label(g, "done");
-    struct cg_val p = cg_binary(g, OP_GE, first, x->whole_from);
-    const struct cg_val last = cg_add(g, first, cg_u32(x->wide));
-    p = cg_binary(g, OP_LAND, p, cg_binary(g, OP_LE, last, x->whole_to));
     cg_jump_if(g, cg_reg(g, p), true, whole);
-    size_t mark = cg_scope_open(g);
     step(x, first, score, true);
-    cg_scope_close(g, mark);
     cg_jump(g, done);
     cg_place(g, whole);
-    mark = cg_scope_open(g);
+    cg_loop_head(g); /* the other way has assigned registers */
     step(x, first, score, false);
-    cg_scope_close(g, mark);
     cg_place(g, done);
-    cg_loop_head(g); /* either way has assigned registers */
-    rescale_sums(x);
+    cg_loop_head(g);
+    chain_tile_rescale(x);
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */

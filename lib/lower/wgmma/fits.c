@@ -380,24 +380,15 @@ static void require_shares(struct cg *g, const struct matmul_form *f, const stru
     }
 }
 
-static void require_some(struct cg *g, struct lang_expr *dim, struct variant_condition *c)
-{
-    int64_t n;
-    if (lang_const_int(dim, &n))
-        c->never |= n < 1;
-    else
-        variant_require(c, lx_compare(g->a, OP_GT, dim, lx_int(g->a, 0)));
-}
-
 void matmul_wgmma_require(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
                           struct variant_condition *c)
 {
     if (p->split > 1)
         require_shares(g, f, p, c);
-    require_some(g, f->k->dims[0], c);
+    variant_require_some(g, c, f->k->dims[0]);
     for (uint32_t i = 0; i < f->noperand; i++) {
         const struct lang_expr *e = f->operand[i].plain;
         for (uint32_t d = 0; e && d < e->sym->rank; d++)
-            require_some(g, e->sym->dims[d], c);
+            variant_require_some(g, c, e->sym->dims[d]);
     }
 }

@@ -1,0 +1,122 @@
+/* The producer (chain/wgmma.h): tiles of q, k and v to shared memory, by copies of boxes (TMA).
+ * What is outside of a tensor reads as zeros. */
+#include <config.h>
+
+#include "lower/chain/wgmma.h"
+
+#include "lower/wgmma/tma.h"
+
+void chain_wgmma_make_map(struct chain_wgmma *k, struct chain_box *s)
+{
+    const struct matmul_form *f = s->m.f;
+    const struct matmul_operand *o = &f->operand[s->operand];
+    const struct lang_expr *e = o->plain;
+    uint32_t box[CONTRACT_MAP_RANK];
+    s->m.g = k->g;
+    for (uint32_t d = 0; d < e->nargs; d++) {
+        const struct lang_expr *sub = e->args[e->nargs - 1 - d];
+        const bool moves = inspect_is_index(sub, f->k) ||
+                           inspect_is_index(sub, o->side == MATMUL_A ? f->i : f->j);
+        box[d] = d == 0 ? CHAIN_SPAN : moves ? s->lay.atom_bytes / WGMMA_SPAN : 1;
+    }
+    s->map = cg_param_map(k->g, e->sym, box, false);
+}
+
+/* By one thread: the tile whose first row (column) and term these are comes to the ring's stage. */
+static void copy(struct chain_wgmma *k, struct chain_box *s, const struct ring *r, struct cg_val at,
+                 struct cg_val term)
+{
+    struct cg *g = k->g;
+    const struct lang_expr *e = s->m.f->operand[s->operand].plain;
+    struct tma_box box = {.map = s->map, .rank = e->nargs};
+    struct cg_val sub[VARIANT_RANK];
+    uint32_t b = 0;
+    for (uint32_t a = 0; a < k->t->f->nrow; a++)
+        if (a != k->t->i)
+            s->m.batch[b++] = k->x.row[a];
+    const int32_t stage = cg_reg(g, ring_stage(r));
+    for (uint32_t a = 0; a < s->lay.atoms; a++) {
+        const struct cg_val more = cg_u32(a * CHAIN_SPAN);
+        matmul_subscripts(&s->m, s->operand, cg_index(g, s->lay.along_k ? at : cg_add(g, at, more)),
+                          cg_index(g, s->lay.along_k ? cg_add(g, term, more) : term), sub);
+        for (uint32_t d = 0; d < e->nargs; d++)
+            box.at[d] = ptx_r(cg_reg(g, cg_convert(g, sub[e->nargs - 1 - d], DT_U32)));
+        tma_load(g, &box, stage, s->offset + a * s->lay.atom_bytes, r->full, -1);
+    }
+}
+
+static uint32_t bytes_of(const struct chain_box *s, uint32_t n)
+{
+    uint32_t bytes = 0;
+    for (uint32_t i = 0; i < n; i++)
+        bytes += s[i].lay.atoms * s[i].lay.atom_bytes;
+    return bytes;
+}
+
+/* Waits for the ring's stage, and brings n tiles there. */
+static void bring(struct chain_wgmma *k, struct chain_box *s, uint32_t n,
+                  const struct chain_store *to, struct cg_val at, struct cg_val term)
+{
+    ring_wait(&to->ring, RING_EMPTY);
+    ring_expect(&to->ring, bytes_of(s, n));
+    for (uint32_t i = 0; i < n; i++)
+        copy(k, &s[i], &to->ring, at, term);
+}
+
+/* By one thread of the warp, all of which find what is brought. */
+static void produce_item(struct chain_wgmma *k)
+{
+    struct cg *g = k->g;
+    const uint32_t brought = cg_label(g, "brought");
+    const struct chain_form *f = k->t->f;
+    struct ring_loop l;
+    chain_tile_find(&k->x);
+    chain_wgmma_find_tiles(k);
+    const struct cg_val mine = cg_binary(g, OP_EQ, k->x.lane, cg_u32(0));
+    const struct cg_val some = cg_binary(g, OP_NE, k->count, cg_u32(0));
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LAND, mine, some)), false, brought);
+    const size_t mark = cg_scope_open(g);
+    bring(k, k->q, f->nscore, &k->of_q, k->x.block_first, cg_u32(0));
+    ring_next(&k->of_q.ring);
+    const int32_t j = ring_mutable(g, k->first);
+    ring_for(&k->of_k.ring, &l, k->count);
+    cg_nest_varies(g, &l.nest, j);
+    ring_varies(&k->of_v.ring, &l.nest);
+    const struct cg_val here = cg_freeze(g, cg_value(DT_U32, j));
+    bring(k, k->k, f->nscore, &k->of_k, here, cg_u32(0));
+    bring(k, k->v, k->t->ncolumn, &k->of_v, cg_u32(0), here);
+    ring_next(&k->of_v.ring);
+    cg_move(g, j, cg_add(g, here, cg_u32(k->p->wide)));
+    ring_for_end(&k->of_k.ring, &l);
+    cg_scope_close(g, mark);
+    cg_place(g, brought);
+    cg_loop_head(g);
+    PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
+}
+
+void chain_wgmma_set_registers(struct chain_wgmma *k, bool produces)
+{
+    if (chain_wgmma_consumers(k->p) > 1)
+        PTX(&k->g->b,
+            produces ? "setmaxnreg.dec.sync.aligned.u32" : "setmaxnreg.inc.sync.aligned.u32",
+            ptx_imm(chain_wgmma_registers(k->p, produces)));
+}
+
+void chain_wgmma_begin_rings(struct chain_wgmma *k, unsigned parity)
+{
+    ring_begin(&k->of_q.ring, parity);
+    ring_begin(&k->of_k.ring, parity);
+    ring_begin(&k->of_v.ring, parity);
+}
+
+void chain_wgmma_produce(struct chain_wgmma *k)
+{
+    struct cg *g = k->g;
+    chain_wgmma_set_registers(k, true);
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_EQ, k->warp, cg_u32(0))), false, g->exit);
+    g->exit_used = true;
+    k->before = cg_u32(0);
+    chain_wgmma_begin_rings(k, 1);
+    chain_wgmma_for_items(k, produce_item);
+    cg_jump(g, g->exit);
+}

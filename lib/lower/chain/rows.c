@@ -1,0 +1,129 @@
+/* Which rows a warp has, and over which j their streams run (chain.h). */
+#include <config.h>
+
+#include "lower/chain/chain.h"
+
+#include "lower/cg/sync.h"
+#include "lower/extent.h"
+
+enum { LANES = 32 };
+
+void chain_bind_row(struct chain_tile *x, uint32_t n)
+{
+    const struct chain_tensor *t = x->t;
+    for (uint32_t i = 0; i < t->f->nrow; i++)
+        cg_bind(x->g, t->f->row[i], i == t->i ? x->at[n] : x->row[i], false);
+}
+
+/* The last row for those behind it. */
+static struct cg_val clamped(struct chain_tile *x, struct cg_val row, struct cg_val *exists)
+{
+    struct cg *g = x->g;
+    const struct cg_val m = cg_convert(g, extent_of(g, x->t->f->row[x->t->i]).v, DT_U32);
+    *exists = cg_binary(g, OP_LT, row, m);
+    return cg_index(g, cg_minmax(g, false, row, cg_binary(g, OP_SUB, m, cg_u32(1))));
+}
+
+static void find_rows(struct chain_tile *x)
+{
+    struct cg *g = x->g;
+    const struct cg_val group = cg_binary(g, OP_SHR, x->lane, cg_u32(2));
+    for (uint32_t n = 0; n < 2 * x->high; n++) {
+        const struct cg_val in_warp = cg_add(g, group, cg_u32(n * 8));
+        if (x->t->i < x->t->f->nrow) {
+            x->at[n] = clamped(x, cg_add(g, x->first, in_warp), &x->exists[n]);
+        } else {
+            x->exists[n] = cg_binary(g, OP_EQ, cg_add(g, x->first, in_warp), cg_u32(0));
+            x->at[n] = cg_int(DT_I64, 0);
+        }
+    }
+}
+
+/* Where the stream's range begins or ends for the row that is bound, as a number of 32 bits inside
+ * of j's extent. */
+static struct cg_val bound_of(struct chain_tile *x, const struct lang_expr *e)
+{
+    struct cg *g = x->g;
+    int64_t c;
+    if (!e || (lang_const_int(e, &c) && c <= 0))
+        return cg_int(DT_I32, 0);
+    struct cg_val v = cg_index(g, cg_expr(g, e)), end = cg_convert(g, x->end, DT_I64);
+    if (inspect_same_expr(e, x->t->f->j->dims[0]))
+        return cg_convert(g, x->end, DT_I32);
+    v = cg_minmax(g, true, cg_convert(g, v, DT_I64), cg_int(DT_I64, 0));
+    return cg_convert(g, cg_minmax(g, false, v, end), DT_I32);
+}
+
+static bool depends_on_row(const struct chain_tile *x, const struct lang_expr *e)
+{
+    return e && x->t->i < x->t->f->nrow && chain_mentions(e, x->t->f->row[x->t->i]);
+}
+
+/* The least and the largest of a bound over the block's rows. */
+static void over_rows(struct chain_tile *x, const struct lang_expr *e, struct cg_val *least,
+                      struct cg_val *most)
+{
+    struct cg *g = x->g;
+    const struct lanes all = warp_lanes(g);
+    const uint32_t parts = depends_on_row(x, e) ? (x->block_rows + LANES - 1) / LANES : 1;
+    for (uint32_t p = 0; p < parts; p++) {
+        const size_t bound = g->bindings.n;
+        chain_bind_row(x, 0);
+        if (parts > 1 || depends_on_row(x, e)) {
+            const struct cg_val in_block = cg_add(g, x->lane, cg_u32(p * LANES));
+            const struct cg_val last = cg_minmax(g, false, in_block, cg_u32(x->block_rows - 1));
+            struct cg_val exists;
+            cg_bind(g, x->t->f->row[x->t->i], clamped(x, cg_add(g, x->block_first, last), &exists),
+                    false);
+        }
+        const struct cg_val v = bound_of(x, e);
+        *least = p ? cg_minmax(g, false, *least, v) : v;
+        *most = p ? cg_minmax(g, true, *most, v) : v;
+        g->bindings.n = bound;
+    }
+    if (!depends_on_row(x, e))
+        return;
+    *least = warp_fold(g, FOLD_MIN, *least, &all);
+    *most = warp_fold(g, FOLD_MAX, *most, &all);
+}
+
+void chain_tile_find_ranges(struct chain_tile *x)
+{
+    struct cg *g = x->g;
+    for (uint32_t i = 0; i < x->t->f->nstream; i++)
+        for (uint32_t n = 0; n < 2 * x->high; n++) {
+            const size_t bound = g->bindings.n;
+            chain_bind_row(x, n);
+            x->low[i][n] = bound_of(x, x->t->f->stream[i].low);
+            x->high_of[i][n] = bound_of(x, x->t->f->stream[i].high);
+            g->bindings.n = bound;
+        }
+}
+
+/* Of the block's rows. */
+static void find_ranges(struct chain_tile *x)
+{
+    struct cg *g = x->g;
+    struct cg_val from = cg_int(DT_I32, 0), to = from, whole_from = from, whole_to = from;
+    x->end = cg_convert(g, extent_of(g, x->t->f->j).v, DT_U32);
+    for (uint32_t i = 0; i < x->t->f->nstream; i++) {
+        const struct chain_stream *s = &x->t->f->stream[i];
+        struct cg_val low, low_most, high, high_most;
+        over_rows(x, s->low, &low, &low_most);
+        over_rows(x, s->high, &high, &high_most);
+        from = i ? cg_minmax(g, false, from, low) : low;
+        to = i ? cg_minmax(g, true, to, high_most) : high_most;
+        whole_from = i ? cg_minmax(g, true, whole_from, low_most) : low_most;
+        whole_to = i ? cg_minmax(g, false, whole_to, high) : high;
+    }
+    x->from = cg_freeze(g, cg_convert(g, from, DT_U32));
+    x->to = cg_freeze(g, cg_convert(g, to, DT_U32));
+    x->whole_from = cg_freeze(g, cg_convert(g, whole_from, DT_U32));
+    x->whole_to = cg_freeze(g, cg_convert(g, whole_to, DT_U32));
+}
+
+void chain_tile_find(struct chain_tile *x)
+{
+    find_rows(x);
+    find_ranges(x);
+}

@@ -1,0 +1,379 @@
+/* Chains by wgmma (chain.h), on sm_90a. A block has a producer, one warp of which copies q, k and v
+ * to rings in shared memory (TMA), and warpgroups of 64 rows each that multiply. Scores, streams
+ * and sums stay in registers, where the left operand of the second product is made of the first
+ * one's results.
+ *
+ *     producer, for each item                 consumers, each warpgroup, for each item
+ *       wait; bring q                           wait for q; wait for k; s = q k; streams
+ *       for each tile:                          for each further tile:
+ *         wait; bring k                           wait for k; wait for its turn; begin s = q k
+ *         wait; bring v                           wait for v; begin o += p v, of the tile before;
+ *                                                   the next warpgroup's turn
+ *                                                 s is done: give k back; streams
+ *                                                 o is done: give v back; p; rescale o
+ *                                               o += p v, of the last tile; results
+ *
+ * So the tensor cores multiply o while the warpgroup computes exponentials, and those of another
+ * one while it rescales. An item is a tile of rows of one batch: as many blocks as the device has
+ * multiprocessors take them by turns. Where items differ, by the rows' ranges, a block that was
+ * first in one round is last in the next.
+ */
+#include <config.h>
+
+#include "lower/chain/wgmma.h"
+
+#include "lower/wgmma/tma.h"
+
+enum {
+    TURNS = 128,       /* terms up to which warpgroups multiply by turns */
+    FIRST_BARRIER = 1, /* of the turns; 0 is all threads' */
+};
+
+/* ---- products -------------------------------------------------------------------------------- */
+
+/* The ring's stage has been read: its place is the producer's. */
+static void give_back(const struct chain_store *s)
+{
+    ring_note(&s->ring, &s->release);
+    ring_release(&s->ring, &s->release, s->release.mine);
+    ring_next(&s->ring);
+}
+
+static int32_t low_word(struct chain_wgmma *k, const struct chain_box *s,
+                        const struct chain_store *in, uint32_t row_bytes, struct cg_val rows)
+{
+    struct cg *g = k->g;
+    const struct cg_val at = cg_add(g, ring_stage(&in->ring), cg_u32(s->offset));
+    return wgmma_low_word(g, &s->lay, cg_add(g, at, cg_mul(g, rows, row_bytes)));
+}
+
+static struct ptx_operand *operands(struct cg *g, const int32_t *reg, uint32_t n)
+{
+    struct ptx_operand *const o = ARENA_ARRAY(g->a, n, struct ptx_operand);
+    for (uint32_t i = 0; i < n; i++)
+        o[i] = ptx_r(reg[i]);
+    return o;
+}
+
+/* Sends s = q k to multiply. */
+static void begin_scores(struct chain_wgmma *k)
+{
+    struct cg *g = k->g;
+    wgmma_fence(g);
+    for (uint32_t n = 0; n < k->t->f->nscore; n++) {
+        const struct chain_box *q = &k->q[n], *r = &k->k[n];
+        const struct wgmma_kind kind = {.left = k->t->type,
+                                        .right = k->t->type,
+                                        .sum = DT_F32,
+                                        .columns = k->p->wide,
+                                        .across = {!q->lay.along_k, !r->lay.along_k}};
+        const struct ptx_operand *sum = operands(g, k->score[n], k->p->wide / 2);
+        const int32_t a = low_word(k, q, &k->of_q, wgmma_row_bytes(&q->lay, WGMMA_ROWS), k->group);
+        const int32_t b = low_word(k, r, &k->of_k, 0, cg_u32(0));
+        for (uint32_t i = 0; i < chain_wgmma_terms_of(k, n) / CHAIN_STEP; i++)
+            wgmma_multiply(g, &kind, sum,
+                           wgmma_descriptor(g, a, k->high, wgmma_step_bytes(&q->lay, i)),
+                           wgmma_descriptor(g, b, k->high, wgmma_step_bytes(&r->lay, i)),
+                           i ? k->always : k->never);
+    }
+    wgmma_commit(g);
+}
+
+/* They are over, but for the latest `but` groups. */
+static void end_scores(struct chain_wgmma *k, uint32_t but)
+{
+    wgmma_wait_groups(k->g, but);
+    for (uint32_t n = 0; n < k->t->f->nscore; n++)
+        for (uint32_t w = 0; w < k->p->wide / 2; w++)
+            cg_assigned(k->g, k->score[n][w]);
+    give_back(&k->of_k);
+}
+
+/* Sends o += p v to multiply. */
+static void begin_columns(struct chain_wgmma *k)
+{
+    struct cg *g = k->g;
+    wgmma_fence(g);
+    for (uint32_t n = 0; n < k->t->ncolumn; n++) {
+        const struct chain_box *v = &k->v[n];
+        const struct wgmma_kind kind = {.left = k->t->type,
+                                        .right = k->t->type,
+                                        .sum = DT_F32,
+                                        .columns = k->p->columns,
+                                        .across = {false, !v->lay.along_k}};
+        const struct ptx_operand *sum = operands(g, k->x.sum[n], k->p->columns / 2);
+        const int32_t b = low_word(k, v, &k->of_v, 0, cg_u32(0));
+        const uint32_t steps = k->p->wide / CHAIN_STEP;
+        for (uint32_t i = 0; i < k->t->column[n].parts * steps; i++)
+            wgmma_multiply(
+                g, &kind, sum, ptx_vec(&g->b, 4, operands(g, k->x.word[n] + (size_t)4 * i, 4)),
+                wgmma_descriptor(g, b, k->high, wgmma_step_bytes(&v->lay, i % steps)), k->always);
+    }
+    wgmma_commit(g);
+}
+
+static void end_columns(struct chain_wgmma *k)
+{
+    wgmma_wait_groups(k->g, 0);
+    for (uint32_t n = 0; n < k->t->ncolumn; n++)
+        for (uint32_t w = 0; w < k->p->columns / 2; w++)
+            cg_assigned(k->g, k->x.sum[n][w]);
+    give_back(&k->of_v);
+}
+
+/* Warpgroups begin their products by turns, so that one multiplies while another computes. */
+static void take_turn(struct chain_wgmma *k, bool begins)
+{
+    struct cg *g = k->g;
+    const uint32_t n = chain_wgmma_consumers(k->p);
+    if (n < 2 || k->p->terms > TURNS)
+        return;
+    struct cg_val whose = cg_add(g, k->group, cg_u32(FIRST_BARRIER));
+    if (!begins) {
+        const struct cg_val last = cg_binary(g, OP_EQ, k->group, cg_u32(n - 1));
+        whose = cg_select(g, cg_reg(g, last), cg_u32(FIRST_BARRIER), cg_add(g, whose, cg_u32(1)));
+    }
+    PTX(&g->b, begins ? "bar.sync" : "bar.arrive", ptx_r(cg_reg(g, whose)),
+        ptx_imm(2 * WGMMA_GROUP));
+}
+
+/* ---- consumers ------------------------------------------------------------------------------- */
+
+static void first_tile(struct chain_wgmma *k, bool masked)
+{
+    struct chain_values *v;
+    ring_wait(&k->of_k.ring, RING_FULL);
+    begin_scores(k);
+    end_scores(k, 0);
+    v = chain_tile_terms(&k->x, k->first, k->score, masked);
+    chain_tile_words(&k->x, v);
+}
+
+static void further_tile(struct chain_wgmma *k, bool masked)
+{
+    const struct cg_val here = cg_freeze(k->g, cg_value(DT_U32, k->j));
+    struct chain_values *v;
+    ring_wait(&k->of_k.ring, RING_FULL);
+    take_turn(k, true);
+    begin_scores(k);
+    ring_wait(&k->of_v.ring, RING_FULL);
+    begin_columns(k);
+    take_turn(k, false);
+    end_scores(k, 1);
+    v = chain_tile_terms(&k->x, here, k->score, masked);
+    end_columns(k);
+    chain_tile_words(&k->x, v);
+    chain_tile_rescale(&k->x);
+}
+
+static void either_tile(struct chain_wgmma *k)
+{
+    struct cg *g = k->g;
+    const uint32_t whole = cg_label(g, "whole"), done = cg_label(g, "done");
+    const struct cg_val is_whole = chain_tile_is_whole(&k->x, cg_value(DT_U32, k->j));
+    int64_t known;
+    if (cg_is_const(is_whole, &known) && known) {
+        further_tile(k, false);
+        return;
+    }
+    cg_jump_if(g, cg_reg(g, is_whole), true, whole);
+    size_t mark = cg_scope_open(g);
+    further_tile(k, true);
+    cg_scope_close(g, mark);
+    cg_jump(g, done);
+    cg_place(g, whole);
+    cg_loop_head(g);
+    mark = cg_scope_open(g);
+    further_tile(k, false);
+    cg_scope_close(g, mark);
+    cg_place(g, done);
+    cg_loop_head(g); /* either way has assigned registers */
+}
+
+static void further_tiles(struct chain_wgmma *k)
+{
+    struct cg *g = k->g;
+    const uint32_t head = cg_label(g, "tile"), end = cg_label(g, "tiles");
+    const int32_t rest = ring_mutable(g, cg_binary(g, OP_SUB, k->count, cg_u32(1)));
+    const int32_t more = cg_new(g, DT_BOOL);
+    struct cg_nest nest;
+    cg_move(g, k->j, k->first);
+    cg_place(g, head);
+    cg_loop_head(g);
+    const size_t mark = cg_scope_open(g);
+    cg_nest_open(g, &nest, NULL);
+    cg_nest_varies(g, &nest, k->j);
+    PTX(&g->b, "setp.ne.s32", ptx_r(more), ptx_r(rest), ptx_imm(0));
+    cg_jump_if(g, more, false, end);
+    CG_ASSIGN(g, rest, "sub.s32", ptx_r(rest), ptx_imm(1));
+    CG_ASSIGN(g, k->j, "add.s32", ptx_r(k->j), ptx_imm(k->p->wide));
+    either_tile(k);
+    cg_jump(g, head);
+    cg_nest_close(g, &nest);
+    cg_scope_close(g, mark);
+    cg_place(g, end);
+    cg_loop_head(g);
+}
+
+static void consume_item(struct chain_wgmma *k)
+{
+    struct cg *g = k->g;
+    const uint32_t none = cg_label(g, "none");
+    int64_t known;
+    chain_tile_begin(&k->x);
+    chain_wgmma_find_tiles(k);
+    const struct cg_val some = cg_binary(g, OP_NE, k->count, cg_u32(0));
+    if (!cg_is_const(some, &known) || !known)
+        cg_jump_if(g, cg_reg(g, some), false, none);
+    const size_t mark = cg_scope_open(g);
+    ring_wait(&k->of_q.ring, RING_FULL);
+    const struct cg_val is_whole = chain_tile_is_whole(&k->x, k->first);
+    first_tile(k, !cg_is_const(is_whole, &known) || !known);
+    further_tiles(k);
+    give_back(&k->of_q);
+    ring_wait(&k->of_v.ring, RING_FULL);
+    begin_columns(k);
+    end_columns(k);
+    cg_scope_close(g, mark);
+    cg_place(g, none);
+    cg_loop_head(g);
+    chain_tile_end(&k->x);
+}
+
+/* The first warpgroup's turn is first. */
+static void begin_turns(struct chain_wgmma *k)
+{
+    struct cg *g = k->g;
+    const uint32_t begun = cg_label(g, "begun");
+    const struct cg_val last = cg_u32(chain_wgmma_consumers(k->p) - 1);
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_EQ, k->group, last)), false, begun);
+    const size_t mark = cg_scope_open(g);
+    take_turn(k, false);
+    cg_scope_close(g, mark);
+    cg_place(g, begun);
+}
+
+static void consume(struct chain_wgmma *k)
+{
+    struct cg *g = k->g;
+    chain_wgmma_set_registers(k, false);
+    k->before = cg_mul(g, cg_binary(g, OP_SUB, k->warp, cg_u32(CHAIN_WARPS)), 16);
+    k->group = cg_binary(g, OP_SUB, cg_binary(g, OP_SHR, k->thread, cg_u32(7)), cg_u32(1));
+    k->high = wgmma_high_word(g);
+    k->always = cg_new(g, DT_BOOL);
+    k->never = cg_new(g, DT_BOOL);
+    PTX(&g->b, "setp.ne.s32", ptx_r(k->always), ptx_r(k->high), ptx_imm(0));
+    PTX(&g->b, "setp.eq.s32", ptx_r(k->never), ptx_r(k->high), ptx_imm(0));
+    k->j = cg_new_mutable(g, DT_U32);
+    for (uint32_t i = 0; i < k->t->f->nscore; i++) {
+        k->score[i] = ARENA_ARRAY(g->a, k->p->wide / 2, int32_t);
+        for (uint32_t w = 0; w < k->p->wide / 2; w++)
+            k->score[i][w] = cg_new_mutable(g, DT_F32);
+    }
+    chain_wgmma_begin_rings(k, 0);
+    k->of_q.release = ring_release_here(&k->of_q.ring);
+    k->of_k.release = ring_release_here(&k->of_k.ring);
+    k->of_v.release = ring_release_here(&k->of_v.ring);
+    if (chain_wgmma_consumers(k->p) > 1 && k->p->terms <= TURNS)
+        begin_turns(k);
+    chain_wgmma_for_items(k, consume_item);
+}
+
+/* ---- the kernel ------------------------------------------------------------------------------ */
+
+static void begin_ring(struct chain_wgmma *k, struct chain_store *s, uint32_t *bytes)
+{
+    struct cg *g = k->g;
+    s->ring.g = g;
+    s->ring.lane = k->x.lane;
+    s->ring.shared = cg_reg(g, cg_add(g, cg_value(DT_U32, k->shared), cg_u32(*bytes)));
+    *bytes += s->stages * s->bytes;
+}
+
+static void begin(struct chain_wgmma *k)
+{
+    struct cg *g = k->g;
+    struct ptx_var *const area = cg_dynamic(g);
+    const struct ptx_operand shared = ptx_sym(area);
+    uint32_t bytes = 0;
+    area->align = WGMMA_ALIGN;
+    k->thread = cg_special(g, SP_TID_X);
+    k->warp = cg_binary(g, OP_SHR, k->thread, cg_u32(5));
+    k->x.lane = cg_binary(g, OP_AND, k->thread, cg_u32(31));
+    k->shared = cg_pure(g, PTX_B32, "mov.u32", 1, &shared);
+    begin_ring(k, &k->of_q, &bytes);
+    begin_ring(k, &k->of_k, &bytes);
+    begin_ring(k, &k->of_v, &bytes);
+    for (uint32_t i = 0; i < k->t->f->nscore; i++) {
+        chain_wgmma_make_map(k, &k->q[i]);
+        chain_wgmma_make_map(k, &k->k[i]);
+    }
+    for (uint32_t i = 0; i < k->t->ncolumn; i++)
+        chain_wgmma_make_map(k, &k->v[i]);
+    chain_wgmma_count_items(k);
+}
+
+/* One thread makes the barriers, and asks for the maps; then all may use them. */
+static void make_barriers(struct chain_wgmma *k)
+{
+    struct cg *g = k->g;
+    const uint32_t arrivals[] = {1, k->p->warps}, made = cg_label(g, "made");
+    const size_t mark = cg_scope_open(g);
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_EQ, k->thread, cg_u32(0))), false, made);
+    for (uint32_t i = 0; i < k->t->f->nscore; i++) {
+        tma_prefetch(g, k->q[i].map);
+        tma_prefetch(g, k->k[i].map);
+    }
+    for (uint32_t i = 0; i < k->t->ncolumn; i++)
+        tma_prefetch(g, k->v[i].map);
+    ring_init(&k->of_q.ring, arrivals);
+    ring_init(&k->of_k.ring, arrivals);
+    ring_init(&k->of_v.ring, arrivals);
+    PTX0(&g->b, "fence.mbarrier_init.release.cluster");
+    cg_scope_close(g, mark);
+    cg_place(g, made);
+    PTX(&g->b, "bar.sync", ptx_imm(0));
+}
+
+/* TMA copies rows of whole 16 bytes, and tensor maps have no empty dimensions. */
+static void require(struct chain_wgmma *k, const struct chain_box *s, struct variant_condition *c)
+{
+    const struct lang_symbol *t = s->m.f->operand[s->operand].plain->sym;
+    variant_require_multiple(k->g, c, t->dims[t->rank - 1], 16 / CHAIN_SIZE);
+    for (uint32_t d = 0; d < t->rank; d++)
+        variant_require_some(k->g, c, t->dims[d]);
+}
+
+struct lang_expr *chain_wgmma(struct cg *g, const struct chain_tensor *t,
+                              const struct chain_plan *p, struct variant_condition *c)
+{
+    struct chain_wgmma *k = ARENA_NEW(g->a, struct chain_wgmma);
+    *k = (struct chain_wgmma){.g = g, .t = t, .p = p};
+    k->x = (struct chain_tile){.g = g,
+                               .t = t,
+                               .high = p->high,
+                               .wide = p->wide,
+                               .block_rows = chain_wgmma_block_rows(p),
+                               .columns = p->columns};
+    chain_wgmma_lay_all(k);
+    g->func->minnctapersm = 1;
+    begin(k);
+    make_barriers(k);
+    const uint32_t consumes = cg_label(g, "consumer");
+    const struct cg_val group = cg_u32(WGMMA_GROUP);
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, k->thread, group)), true, consumes);
+    size_t mark = cg_scope_open(g);
+    chain_wgmma_produce(k);
+    cg_scope_close(g, mark);
+    cg_place(g, consumes);
+    mark = cg_scope_open(g);
+    consume(k);
+    cg_scope_close(g, mark);
+    for (uint32_t i = 0; i < t->f->nscore; i++) {
+        require(k, &k->q[i], c);
+        require(k, &k->k[i], c);
+    }
+    for (uint32_t i = 0; i < t->ncolumn; i++)
+        require(k, &k->v[i], c);
+    return k->grid;
+}

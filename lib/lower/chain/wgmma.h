@@ -1,0 +1,89 @@
+/* Chains by wgmma: what its files share (chain/wgmma.c). Private to lib/lower/chain.
+ *
+ *   chain/fits.c     what lies where, and which sizes of tiles have room
+ *   chain/items.c    the rows that a block takes
+ *   chain/load.c     the producer
+ *   chain/wgmma.c    those that multiply
+ */
+#ifndef KAIO_LOWER_CHAIN_WGMMA_H
+#define KAIO_LOWER_CHAIN_WGMMA_H
+
+#include "lower/chain/chain.h"
+
+#include "lower/extent.h"
+#include "lower/wgmma/products.h"
+#include "lower/wgmma/ring.h"
+
+enum {
+    CHAIN_WARPS = WGMMA_GROUP / 32,
+    CHAIN_SIZE = 2,                       /* bytes of an element */
+    CHAIN_SPAN = WGMMA_SPAN / CHAIN_SIZE, /* elements of an atom's row */
+    CHAIN_STEP = WGMMA_STEP / CHAIN_SIZE, /* terms of an instruction */
+};
+
+/* An operand's tile: of a stage of its ring. */
+struct chain_box {
+    struct matmul m; /* finds the operand's subscripts */
+    uint32_t operand;
+    struct wgmma_layout lay;
+    uint32_t offset; /* bytes in the stage */
+    int32_t map;
+};
+
+/* A ring, and the bytes of a stage of it. */
+struct chain_store {
+    struct ring ring;
+    struct ring_release release;
+    uint32_t bytes, stages;
+};
+
+struct chain_wgmma {
+    struct cg *g;
+    const struct chain_tensor *t;
+    const struct chain_plan *p;
+    struct chain_tile x;
+    struct cg_val thread, warp, group; /* u32; of consumers */
+    struct cg_val before;              /* u32: rows of the block before the warp's */
+    int32_t shared;
+    struct chain_box q[CHAIN_SCORES], k[CHAIN_SCORES], v[CHAIN_COLUMNS];
+    struct chain_store of_q, of_k, of_v;
+    struct extent tiles; /* of rows */
+    struct lang_expr *grid;
+    struct cg_val items;        /* u32 */
+    struct cg_val first, count; /* u32: where the item's first tile of j begins; of these */
+    /* of consumers: */
+    int32_t high, always, never;  /* the descriptors' word; predicates */
+    int32_t *score[CHAIN_SCORES]; /* mutable */
+    int32_t j;                    /* u32, mutable */
+};
+
+/* ---- chain/fits.c ---------------------------------------------------------------------------- */
+
+uint32_t chain_wgmma_consumers(const struct chain_plan *p); /* warpgroups that multiply */
+uint32_t chain_wgmma_block_rows(const struct chain_plan *p);
+/* Of score n, a multiple of an instruction's. */
+uint32_t chain_wgmma_terms_of(const struct chain_wgmma *k, uint32_t n);
+/* The registers that producers keep and that consumers take. */
+uint32_t chain_wgmma_registers(const struct chain_plan *p, bool produces);
+/* Lays all tiles and barriers: bytes of dynamic shared memory. */
+uint32_t chain_wgmma_lay_all(struct chain_wgmma *k);
+
+/* ---- chain/items.c --------------------------------------------------------------------------- */
+
+/* Finds how many there are. */
+void chain_wgmma_count_items(struct chain_wgmma *k);
+/* Finds the tiles of j that have terms of the item's rows. */
+void chain_wgmma_find_tiles(struct chain_wgmma *k);
+/* The block's items one after the other: .x has where their rows are. */
+void chain_wgmma_for_items(struct chain_wgmma *k, void (*body)(struct chain_wgmma *k));
+
+/* ---- chain/load.c ---------------------------------------------------------------------------- */
+
+void chain_wgmma_make_map(struct chain_wgmma *k, struct chain_box *s);
+/* All of the producer's threads come, and none goes on. */
+void chain_wgmma_produce(struct chain_wgmma *k);
+/* Every role begins with its rings. */
+void chain_wgmma_begin_rings(struct chain_wgmma *k, unsigned parity);
+void chain_wgmma_set_registers(struct chain_wgmma *k, bool produces);
+
+#endif

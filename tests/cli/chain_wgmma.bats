@@ -1,0 +1,161 @@
+# Strategy chain by wgmma: attention on sm_90a, on the simulator and by ptxas.
+bats_require_minimum_version 1.5.0
+
+setup() {
+    cd "$BATS_TEST_TMPDIR"
+}
+
+# attention NAME Q K V SCORE RANGE: appends a spec to k.yaml of these operands, as they are declared and read. R stands for the
+# product in SCORE; j is in RANGE.
+attention() {
+    local product="sum[c](q[${2#*:}] * k[${3#*:}]) * 0.3"
+    cat >>k.yaml <<END
+---
+kernel: $1
+types: {T: [f16, bf16]}
+params: {q: "in T[${2%%:*}]", k: "in T[${3%%:*}]", v: "in T[${4%%:*}]", w: i32, o: "out T[b, hq, m, e]", lse: "out f32[b, hq, m]"}
+schedule: {strategy: chain, mma: wgmma}
+compute: |
+  s[z,h,i,j] = ${5//R/$product}
+  top[z,h,i] = max[j$6](s[z,h,i,j])
+  p[z,h,i,j] = exp(s[z,h,i,j] - top[z,h,i])
+  total[z,h,i] = sum[j$6](p[z,h,i,j])
+  o[z,h,i,c] = sum[j$6](T(p[z,h,i,j]) * v[${4#*:}]) / total[z,h,i]
+  lse[z,h,i] = top[z,h,i] + log(total[z,h,i])
+END
+    [[ $3 != *hk* ]] || echo 'require: hq % hk == 0' >>k.yaml
+}
+
+# cases TEXT: of the spec before
+cases() {
+    printf 'cases: {%s}\n' "$1" >>k.yaml
+}
+
+heads=('b,hq,m,d:z,h,i,c' 'b,hk,n,d:z, h / (hq / hk), j, c' 'b,hk,n,e:z, h / (hq / hk), j, c')
+plain=('b,hq,m,d:z,h,i,c' 'b,hq,n,d:z,h,j,c' 'b,hq,n,e:z,h,j,c')
+
+# judged [OPTION]...: k.yaml, under every check
+judged() {
+    run -0 kaio-emit --explain -t sm_90a "$@" k.yaml
+    [[ $output == *"wgmma of "*"f16, tiles "* ]]
+    run -0 kaio-verify --run -d cpu --check=all --all -t sm_90a "$@" k.yaml
+}
+
+@test "a condition, several heads of one, tiles that are not whole" {
+    attention causal "${heads[@]}" 'j <= i + (n - m) ? R : -inf' ''
+    cases 'tall: {b: 1, hq: 2, hk: 1, m: 200, n: 260, d: 24, e: 40, w: 0}, one: {b: 2, hq: 4, hk: 2, m: 1, n: 33, d: 8, e: 8, w: 0},
+        wide: {b: 1, hq: 1, hk: 1, m: 70, n: 170, d: 128, e: 64, w: 0},
+        widest: {b: 1, hq: 1, hk: 1, m: 66, n: 200, d: 200, e: 256, w: 0}, odd: {b: 1, hq: 1, hk: 1, m: 9, n: 9, d: 9, e: 7, w: 0}'
+    judged -D T=f16
+}
+
+@test "nothing to stream, which no tensor map has" {
+    attention full "${plain[@]}" 'R' ''
+    cases 'none: {b: 1, hq: 2, m: 70, n: 0, d: 16, e: 16, w: 0}'
+    # the reference is constant, which is not trusted
+    run -1 kaio-verify --run -d cpu --check=all --code=generic -t sm_90a -D T=f16 k.yaml
+    [[ $output == *" o f16[1, 2, 70, 16]: 2240 compared, all equal"* && $output == *"0 failed"* ]]
+}
+
+@test "ranges of the row: windows, the rows' own, some of them empty" {
+    attention window "${plain[@]}" 'R' ' in max(0, i - w)..min(n, i + 1)'
+    cases 'a: {b: 1, hq: 2, m: 300, n: 300, d: 64, e: 64, w: 90}, b: {b: 1, hq: 1, m: 200, n: 40, d: 64, e: 64, w: 3},
+        c: {b: 3, hq: 50, m: 70, n: 70, d: 8, e: 8, w: 20}'
+    judged -D T=f16
+}
+
+@test "bf16" {
+    attention full "${plain[@]}" 'R' ''
+    cases 'a: {b: 1, hq: 2, m: 130, n: 260, d: 64, e: 64, w: 0}'
+    judged -D T=bf16
+}
+
+@test "operands as they lie: packed, sequences first, transposed" {
+    attention packed m,b,3,hq,d:i,z,0,h,c n,b,3,hq,d:j,z,1,h,c n,b,3,hq,e:j,z,2,h,c 'R' ''
+    cases 'a: {b: 2, hq: 2, m: 70, n: 140, d: 32, e: 32, w: 0}'
+    attention turned b,hq,d,m:z,h,c,i b,hq,d,n:z,h,c,j b,hq,e,n:z,h,c,j 'R' ''
+    cases 'a: {b: 1, hq: 2, m: 72, n: 144, d: 32, e: 80, w: 0}'
+    judged -D T=f16
+}
+
+@test "without maxima, of two scores, two sums, and factors of f32" {
+    cat >k.yaml <<'END'
+kernel: linear
+params: {q: "in f16[m, d]", k: "in f16[n, d]", v: "in f16[n, e]", o: "out f32[m, e]", z: "out f32[m]"}
+schedule: {strategy: chain, mma: wgmma}
+compute: |
+  s[i,j] = max(sum[c](q[i,c] * k[j,c]), 0)
+  z[i] = sum[j](s[i,j])
+  o[i,c] = sum[j](f16(s[i,j]) * v[j,c]) / (1 + z[i])
+cases: {a: {m: 70, n: 150, d: 16, e: 16}}
+---
+kernel: two
+params: {q: "in f16[m, d]", k: "in f16[n, d]", u: "in f16[n, d]", v: "in f16[n, e]", t: "in f16[n, e]", o: "out f32[m, e]"}
+schedule: {strategy: chain, mma: wgmma}
+compute: |
+  x[i,j] = sum[c](q[i,c] * k[j,c])
+  y[i,j] = sum[c](q[i,c] * u[j,c])
+  o[i,c] = sum[j](f16(x[i,j] * y[i,j]) * v[j,c]) + sum[j](f16(x[i,j]) * t[j,c])
+cases: {a: {m: 70, n: 150, d: 16, e: 16}}
+---
+kernel: exact
+params: {q: "in f16[m, d]", k: "in f16[n, d]", v: "in f16[n, e]", o: "out f32[m, e]"}
+schedule: {strategy: chain, mma: wgmma}
+compute: |
+  s[i,j] = sum[c](q[i,c] * k[j,c]) * 0.1
+  top[i] = max[j](s[i,j])
+  p[i,j] = exp(s[i,j] - top[i])
+  total[i] = sum[j](p[i,j])
+  o[i,c] = sum[j](p[i,j] * v[j,c]) / total[i]
+cases: {a: {m: 70, n: 150, d: 64, e: 64}}
+END
+    judged
+}
+
+# A row's sum does not have what is behind its range; and 0 times what is there is NaN where the term is in the sum.
+@test "infinities and NaN do what the equations say" {
+    python3 - <<'END'
+import numpy as np
+r = np.random.default_rng(1)
+q, k, v = (r.standard_normal((1, 1, 200, 32)).astype(np.float16) for n in range(3))
+np.save("q.npy", q); np.save("k.npy", k); np.save("v.npy", v)
+v[0, 0, 9, 3] = np.nan; v[0, 0, 140, 5] = np.inf; np.save("bad_v.npy", v)
+k[0, 0, 160] *= 300; np.save("bad_k.npy", k) # scores of thousands
+END
+    size='b=1 hq=1 m=200 n=200 d=32 e=32'
+    for range in ' in 0..i + 1' ' in 0..i' ''; do
+        for score in 'R' 'j < i && i != 3 ? R : -inf'; do
+            rm -f k.yaml
+            attention k "${plain[@]}" "$score" "$range"
+            kaio-emit -t sm_90a -D T=f16 -D b=1 -D hq=1 -D m=200 -D n=200 -D d=32 -D e=32 k.yaml >k.ptx
+            grep -q 'wgmma' k.ptx
+            losses=$(sed -nE 's,^//@ (depth|truncation|products): ,--\1=,p' k.ptx)
+            for files in 'k=k.npy v=v.npy' 'k=k.npy v=bad_v.npy' 'k=bad_k.npy v=v.npy'; do
+                # shellcheck disable=SC2086
+                kaio-run -q -d cpu k.ptx w=0 q=q.npy $files o=o.npy lse=lse.npy
+                # shellcheck disable=SC2086
+                run -0 kaio-verify $losses -D T=f16 k.yaml $size w=0 q=q.npy $files o=o.npy lse=lse.npy
+            done
+        done
+    done
+}
+
+@test "few rows go another way unless the schedule asks" {
+    attention causal "${heads[@]}" 'R' ''
+    sed -i 's/, mma: wgmma//' k.yaml
+    run -0 kaio-emit --explain -v -t sm_90a -D T=f16 k.yaml
+    [[ $output == *"causal: wgmma of f16, tiles "*"m >= 64"* ]]
+    run -0 kaio-emit --explain -v -t sm_90a -D T=f16 -D m=16 k.yaml
+    [[ $output != *wgmma* ]]
+    run -0 kaio-emit --explain -v -t sm_90 -D T=f16 k.yaml
+    [[ $output != *wgmma* ]]
+}
+
+@test "what is in the way of wgmma is told" {
+    attention causal "${heads[@]}" 'R' ''
+    run -2 kaio-emit -t sm_90 -D T=f16 k.yaml
+    [[ $output == *"wgmma does not fit: "*"sm_90 has no wgmma: sm_90a has"* ]]
+    sed -i 's/sum\[c\](q\[z,h,i,c\]/sum[c](T(q[z,h,i,c] + q[z,h,i,0])/' k.yaml
+    run -2 kaio-emit -t sm_90a -D T=f16 k.yaml
+    [[ $output == *"wgmma does not fit: "*"the scores' factors are no matrices as they lie in memory"* ]]
+}
