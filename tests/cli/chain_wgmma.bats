@@ -112,6 +112,16 @@ END
     judged
 }
 
+@test "exponentials are the hardware's where they are rounded to 16 bits" {
+    attention rounded "${plain[@]}" 'R' ''
+    for target in sm_80 sm_90a; do
+        sed "s/, mma: wgmma//" k.yaml | kaio-emit -t $target -D T=f16 -D m=70 - | grep -q 'ex2.approx.ftz.f32'
+        sed "s/, mma: wgmma//; s/T(p\[z,h,i,j\])/p[z,h,i,j]/" k.yaml | kaio-emit -t $target -D T=f16 -D m=70 - >exact.ptx
+        grep -q '[wm]ma.*sync' exact.ptx
+        run ! grep 'ex2.approx' exact.ptx
+    done
+}
+
 # A row's sum does not have what is behind its range; and 0 times what is there is NaN where the term is in the sum.
 @test "infinities and NaN do what the equations say" {
     python3 - <<'END'
@@ -158,4 +168,19 @@ END
     sed -i 's/sum\[c\](q\[z,h,i,c\]/sum[c](T(q[z,h,i,c] + q[z,h,i,0])/' k.yaml
     run -2 kaio-emit -t sm_90a -D T=f16 k.yaml
     [[ $output == *"wgmma does not fit: "*"the scores' factors are no matrices as they lie in memory"* ]]
+}
+
+# Sums that are read before they are waited for, or registers that are too few, make ptxas wait for each instruction.
+@test "ptxas overlaps what is multiplied, and keeps all of it in registers" {
+    ptxas=$(command -v ptxas || ls /usr/local/cuda/bin/ptxas 2>/dev/null) || skip "no ptxas"
+    "$ptxas" --help | grep -q "'sm_90a'" || skip "ptxas does not know sm_90a"
+    attention full "${plain[@]}" 'R' ''
+    attention causal "${plain[@]}" 'R' ' in 0..i + 1'
+    for size in 64,64 128,128 192,128 256,256; do
+        kaio-emit -t sm_90a -D T=f16 -D b=4 -D hq=16 -D m=4096 -D n=4096 -D d="${size%,*}" -D e="${size#*,}" k.yaml >"$size.ptx"
+        grep -q 'wgmma' "$size.ptx"
+        "$ptxas" -v -arch=sm_90a "$size.ptx" -o "$size.cubin" >log 2>&1
+        [ "$(grep -c ' 0 bytes spill stores, 0 bytes spill loads' log)" -eq 2 ]
+        run ! grep C75 log
+    done
 }

@@ -202,6 +202,7 @@ void cg_begin(struct cg *g, const char *entry)
     g->reduced = NULL;
     g->quotient = NULL;
     g->falling = NULL;
+    g->called = NULL;
     g->preloaded = g->converts = g->guard_varies = false;
     g->guard = -1;
     g->is_uniform = NULL;

@@ -312,6 +312,8 @@ struct cg {
     /* A call of exp whose argument is never positive; *rough: and a few units in the last place
      * matter little. */
     bool (*falling)(struct cg *g, const struct lang_expr *e, bool *rough);
+    /* Answers calls of builtins whose arguments it has another use for; false: it does not. */
+    bool (*called)(struct cg *g, const struct lang_expr *e, struct cg_val *v);
     void *read_ctx;
     /* every read is already in registers: nothing is gained by branching around it */
     bool preloaded;

@@ -21,6 +21,10 @@
 
 enum { LANES = 32 };
 
+/* Maxima below this one are computed anew. */
+#define LEAST  (-0x1p120)
+#define LOG2_E 0x1.715476p0
+
 static const struct chain_stream *stream(const struct chain_tile *x, uint32_t n)
 {
     return &x->t->f->stream[n];
@@ -188,6 +192,34 @@ static struct cg_val for_terms(struct cg *g, struct cg_val m)
     return cg_minmax(g, true, m, cg_float(g, m.type, m.type == DT_F64 ? -DBL_MAX : -FLT_MAX));
 }
 
+/* May exponentials be the hardware's, to some units in the last place? Where they are factors of
+ * 16 bits. */
+static bool is_rough(const struct chain_tile *x)
+{
+    bool rough = x->t->ncolumn > 0;
+    for (uint32_t c = 0; c < x->t->ncolumn; c++)
+        rough &= x->t->column[c].parts == 1;
+    return rough;
+}
+
+/* Are the stream's terms exp(x - b), of a base b of type f32? */
+static bool is_plain(const struct chain_stream *s)
+{
+    return s->running >= 0 && !s->weight && !s->base2 && s->base->type == DT_F32;
+}
+
+/* -b log2(e): finite for each b that is above LEAST. */
+static struct cg_val turned(struct cg *g, struct cg_val b)
+{
+    b = cg_minmax(g, true, b, constant(g, LEAST));
+    return cg_binary(g, OP_MUL, b, constant(g, -LOG2_E));
+}
+
+static struct cg_val exp2_of(struct cg *g, struct cg_val v)
+{
+    return cg_value(DT_F32, CG(g, PTX_F32, "ex2.approx.ftz.f32", cg_op(g, v)));
+}
+
 struct cg_val chain_rescaling(struct chain_tile *x, uint32_t n, uint32_t row, struct cg_val was)
 {
     struct cg *g = x->g;
@@ -199,6 +231,8 @@ struct cg_val chain_rescaling(struct chain_tile *x, uint32_t n, uint32_t row, st
         cg_convert(g, chain_base(g, x->t->f, of, for_terms(g, state_of(x, top, row))), DT_F32);
     was = cg_convert(g, chain_base(g, x->t->f, of, for_terms(g, was)), DT_F32);
     g->bindings.n = bound;
+    if (is_rough(x) && is_plain(of))
+        return exp2_of(g, cg_binary(g, OP_SUB, turned(g, now), turned(g, was)));
     struct cg_val by = cg_binary(g, OP_SUB, was, now);
     if (!of->weight)
         return cg_library(g, of->base2 ? "exp2_f32" : "exp_falling_f32", 1, &by);
@@ -325,6 +359,26 @@ static void step_row(struct step *s, uint32_t row)
     g->bindings.n = bound;
 }
 
+/* exp(x - b) as exp2(x log2(e) - b log2(e)). What b log2(e) is rounded by is the same in all terms,
+ * and in what they are rescaled by. */
+static bool answer_exp(struct cg *g, const struct lang_expr *e, struct cg_val *v)
+{
+    const struct chain_tile *x = g->read_ctx;
+    const struct lang_expr *d = e->nargs ? e->args[0] : NULL;
+    if (e->fn != FN_EXP || e->type != DT_F32 || !is_rough(x) || d->kind != E_BINARY ||
+        d->op != OP_SUB || d->type != DT_F32)
+        return false;
+    for (uint32_t i = 0; i < x->t->f->nstream; i++) {
+        const struct chain_stream *s = stream(x, i);
+        if (!is_plain(s) || !matmul_same(s->base, d->args[1]))
+            continue;
+        const struct cg_val b = turned(g, cg_expr(g, d->args[1]));
+        *v = exp2_of(g, cg_fma(g, cg_expr(g, d->args[0]), constant(g, LOG2_E), b));
+        return true;
+    }
+    return false;
+}
+
 /* exp(x - m), m being the maximum of x. */
 static bool is_falling(struct cg *g, const struct lang_expr *e, bool *rough)
 {
@@ -357,10 +411,12 @@ struct chain_values *chain_tile_terms(struct chain_tile *x, struct cg_val first,
         .x = x, .first = first, .score = score, .masked = masked, .values = values_of(x)};
     g->converts = true;
     g->falling = is_falling;
+    g->called = answer_exp;
     g->read_ctx = x;
     for (uint32_t row = 0; row < rows_of(x); row++)
         step_row(s, row);
     g->falling = NULL;
+    g->called = NULL;
     g->read_ctx = NULL;
     g->converts = false;
     return s->values;
@@ -452,8 +508,8 @@ static void complete(struct chain_tile *x)
     }
 }
 
-/* A predicate: one of the lane's rows has a maximum of -inf although it has terms, or sums that are
- * not finite. */
+/* A predicate: one of the lane's rows has a maximum of -inf, or so, although it has terms, or sums
+ * that are not finite. */
 static struct cg_val is_special(struct chain_tile *x)
 {
     struct cg *g = x->g;
@@ -469,7 +525,8 @@ static struct cg_val is_special(struct chain_tile *x)
             const struct cg_val m =
                 chain_base(g, x->t->f, s, state_of(x, (uint32_t)s->running, row));
             g->bindings.n = bound;
-            const struct cg_val none = cg_binary(g, OP_EQ, m, cg_float(g, m.type, -INFINITY));
+            const double least = m.type == DT_F32 ? LEAST : -INFINITY;
+            const struct cg_val none = cg_binary(g, OP_LE, m, cg_float(g, m.type, least));
             const struct cg_val some = cg_binary(g, OP_LT, x->low[n][row], x->high_of[n][row]);
             special = cg_binary(g, OP_LOR, special, cg_binary(g, OP_LAND, none, some));
         }
