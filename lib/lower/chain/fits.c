@@ -229,8 +229,10 @@ static uint32_t others(const struct chain_tensor *t, const struct chain_plan *p)
 {
     enum { FEW_COLUMNS = 128 };
     const bool busy = has_busy_terms(t);
+    if (is_known(t) && busy)
+        return (p->columns > FEW_COLUMNS ? 64 : 88) + loaded(t, p);
     if (is_known(t))
-        return busy ? 88 + loaded(t, p) : chain_wgmma_consumers(p) > 2 ? 56 : 40;
+        return chain_wgmma_consumers(p) > 2 ? 56 : 40;
     return busy ? 120 + loaded(t, p) : p->columns > FEW_COLUMNS ? 56 : 88;
 }
 
