@@ -346,21 +346,12 @@ static struct lang_expr *either(struct cg *g, struct lang_expr *x, struct lang_e
     return x ? lx_select(g->a, x, lx_bool(g->a, true), y) : y;
 }
 
-/* before: when they are taken. Few rows are better shared out by other entries, unless the schedule
- * asks. */
-static bool lower_all_wgmma(struct cg *g, const struct chain_tensor *t,
-                            const struct chain_options *want, struct variant_set *all,
+/* before: when they are taken. */
+static bool lower_all_wgmma(struct cg *g, const struct chain_tensor *t, struct variant_set *all,
                             struct lang_expr **before)
 {
-    enum { LEAST_ROWS = 64 };
     /* terms and columns at most: where these are known, and where they are not */
     static const uint32_t caps[2][2] = {{256}, {64, 128}};
-    const struct lang_symbol *i = t->f->row[t->i];
-    const bool asks = want->mma == CHAIN_BY_WGMMA;
-    int64_t rows = LEAST_ROWS;
-    const bool open = !lang_const_int(i->dims[0], &rows);
-    if (!asks && rows < LEAST_ROWS)
-        return true;
     for (uint32_t n = 0; n < COUNT(caps[0]) && caps[is_any_open(t)][n] && !all->done; n++) {
         const uint32_t most = caps[is_any_open(t)][n];
         struct chain_plan p = {.columns = chain_padded(t->f->column, most)};
@@ -370,8 +361,6 @@ static bool lower_all_wgmma(struct cg *g, const struct chain_tensor *t,
         }
         if (!chain_wgmma_plan(g->target, t, &p))
             continue;
-        if (open && !asks)
-            p.few = lx_compare(g->a, OP_GE, i->dims[0], lx_int(g->a, LEAST_ROWS));
         if (!lower_wgmma(g, t, &p, all))
             return false;
         *before = p.when ? either(g, *before, p.when) : *before;
@@ -388,7 +377,7 @@ static bool lower_tensor(struct cg *g, const struct chain_tensor *t,
     int64_t rows = 1;
     if (i && !lang_const_int(i->dims[0], &rows))
         rows = 0;
-    if (by_wgmma && !lower_all_wgmma(g, t, want, all, &before))
+    if (by_wgmma && !lower_all_wgmma(g, t, all, &before))
         return false;
     for (uint32_t n = 0; n < COUNT(entries[0]) && entries[open][n].most && !all->done; n++) {
         const enum kind kind = entries[open][n].kind;
@@ -407,15 +396,12 @@ static bool lower_tensor(struct cg *g, const struct chain_tensor *t,
     return true;
 }
 
-/* Is wgmma taken? What else the schedule says of tiles is for mma.sync. */
+/* Is wgmma taken? No GPU has run this code yet: it is for those who ask. */
 static bool takes_wgmma(struct cg *g, const struct fitting *f, const struct chain_options *want,
                         struct buf *why)
 {
-    const bool says = want->tile[0] || want->tile[1] || want->warps || want->split;
-    if (!f->has_tensor || want->mma == CHAIN_BY_NONE || want->mma == CHAIN_BY_SYNC ||
-        (says && want->mma != CHAIN_BY_WGMMA))
-        return false;
-    return chain_wgmma_fits(g->target, &f->tensor, why);
+    return f->has_tensor && want->mma == CHAIN_BY_WGMMA &&
+           chain_wgmma_fits(g->target, &f->tensor, why);
 }
 
 static bool lower(struct cg *g, void *form, const void *options)
@@ -428,10 +414,6 @@ static bool lower(struct cg *g, void *form, const void *options)
     if ((want->mma == CHAIN_BY_SYNC || want->mma == CHAIN_BY_WGMMA) && !f->has_tensor)
         return cg_error(g, schedule_span(g, "mma"), "tensor cores do not fit: %s", f->no_tensor);
     const bool by_wgmma = takes_wgmma(g, f, want, &why);
-    if (f->has_tensor && ptx_target_has_wgmma(g->target) && !by_wgmma && buf_text(&why)[0]) {
-        lower_explain(g, "  no wgmma: %s\n", buf_text(&why));
-        lower_missed(g, "wgmma", buf_text(&why));
-    }
     if (want->mma == CHAIN_BY_WGMMA && !by_wgmma)
         return cg_error(g, schedule_span(g, "mma"), "wgmma does not fit: %s", buf_text(&why));
     if (f->has_tensor && want->mma != CHAIN_BY_NONE &&
