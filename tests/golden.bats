@@ -154,7 +154,7 @@ outline() {
         # what holds for a number holds for its variants, if the text is the same
         text=$(grep -o '[0-9]*' <<<"$target").$(sed '/^\/\/@/d; /^\.version/d; /^\.target/d' "$target.ptx" | md5sum | cut -c 1-32)
         all=some_$target.ptx
-        [[ $target != sm_80 && $target != sm_90a ]] || all=$target.ptx
+        [[ $target != sm_90a ]] || all=$target.ptx
         [ -e "$text" ] || jobs+=("compute_${target#sm_} $all -O3")
         : >"$text"
     done
