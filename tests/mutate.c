@@ -31,7 +31,7 @@
 #include <glob.h>
 
 enum { MAX_TRIALS = 24, MOST_ELEMENTS = 1 << 19, MOST_TERMS = 1 << 24 };
-static const uint64_t STOP_AFTER = 20 * 1000 *
+static const uint64_t STOP_AFTER = 200 * 1000 *
                                    1000; /* thread-instructions: endless loops end here */
 
 struct trial {

@@ -21,8 +21,6 @@
 
 enum { LANES = 32 };
 
-/* Maxima below this one are computed anew. */
-#define LEAST  (-0x1p120)
 #define LOG2_E 0x1.715476p0
 
 static const struct chain_stream *stream(const struct chain_tile *x, uint32_t n)
@@ -208,15 +206,11 @@ static bool is_plain(const struct chain_stream *s)
     return s->running >= 0 && !s->weight && !s->base2 && s->base->type == DT_F32;
 }
 
-/* -b log2(e): finite for each b that is above LEAST. */
-static struct cg_val turned(struct cg *g, struct cg_val b)
+/* exp(x - b). The difference comes first: large x and b have none of its bits otherwise. */
+static struct cg_val rough_exp(struct cg *g, struct cg_val x, struct cg_val b)
 {
-    b = cg_minmax(g, true, b, constant(g, LEAST));
-    return cg_binary(g, OP_MUL, b, constant(g, -LOG2_E));
-}
-
-static struct cg_val exp2_of(struct cg *g, struct cg_val v)
-{
+    const struct cg_val by = cg_binary(g, OP_SUB, x, b);
+    const struct cg_val v = cg_binary(g, OP_MUL, by, constant(g, LOG2_E));
     return cg_value(DT_F32, CG(g, PTX_F32, "ex2.approx.ftz.f32", cg_op(g, v)));
 }
 
@@ -232,7 +226,7 @@ struct cg_val chain_rescaling(struct chain_tile *x, uint32_t n, uint32_t row, st
     was = cg_convert(g, chain_base(g, x->t->f, of, for_terms(g, was)), DT_F32);
     g->bindings.n = bound;
     if (is_rough(x) && is_plain(of))
-        return exp2_of(g, cg_binary(g, OP_SUB, turned(g, now), turned(g, was)));
+        return rough_exp(g, was, now);
     struct cg_val by = cg_binary(g, OP_SUB, was, now);
     if (!of->weight)
         return cg_library(g, of->base2 ? "exp2_f32" : "exp_falling_f32", 1, &by);
@@ -372,8 +366,8 @@ static bool answer_exp(struct cg *g, const struct lang_expr *e, struct cg_val *v
         const struct chain_stream *s = stream(x, i);
         if (!is_plain(s) || !matmul_same(s->base, d->args[1]))
             continue;
-        const struct cg_val b = turned(g, cg_expr(g, d->args[1]));
-        *v = exp2_of(g, cg_fma(g, cg_expr(g, d->args[0]), constant(g, LOG2_E), b));
+        const struct cg_val from = cg_expr(g, d->args[0]);
+        *v = rough_exp(g, from, cg_expr(g, d->args[1]));
         return true;
     }
     return false;
@@ -525,8 +519,7 @@ static struct cg_val is_special(struct chain_tile *x)
             const struct cg_val m =
                 chain_base(g, x->t->f, s, state_of(x, (uint32_t)s->running, row));
             g->bindings.n = bound;
-            const double least = m.type == DT_F32 ? LEAST : -INFINITY;
-            const struct cg_val none = cg_binary(g, OP_LE, m, cg_float(g, m.type, least));
+            const struct cg_val none = cg_binary(g, OP_EQ, m, cg_float(g, m.type, -INFINITY));
             const struct cg_val some = cg_binary(g, OP_LT, x->low[n][row], x->high_of[n][row]);
             special = cg_binary(g, OP_LOR, special, cg_binary(g, OP_LAND, none, some));
         }
