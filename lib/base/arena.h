@@ -37,8 +37,8 @@ char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
 jmp_buf *arena_guard(struct arena *a);
 void arena_unguard(struct arena *a);
 
-/* What is allocated from now on, for arena_failure(): "x"; NULL: nothing in particular. The text is
- * kept, not copied. */
+/* arena_failure() says that memory asked for from now on was for this ("x"; NULL: for nothing in
+ * particular). The text is kept, not copied. */
 void arena_purpose(struct arena *a, const char *what);
 /* A large piece is not asked for where less memory is left (base/memory.h), for the kernel would
  * promise it, and end the process when it is touched. With overcommit it is. */

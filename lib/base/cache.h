@@ -1,4 +1,4 @@
-/* Where programs keep what they can make again: $XDG_CACHE_HOME/kaio, else $HOME/.cache/kaio. */
+/* Programs keep here what they can make again: $XDG_CACHE_HOME/kaio, else $HOME/.cache/kaio. */
 #ifndef KAIO_BASE_CACHE_H
 #define KAIO_BASE_CACHE_H
 

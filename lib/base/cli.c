@@ -20,7 +20,7 @@ enum { OPT_COLOR = CLI_LONG + 10000, OPT_COMPLETION };
 
 static const char *const color_words[] = {"auto", "always", "never", NULL};
 
-/* What every tool has after its own options. */
+/* Every tool has these options after its own. */
 static const struct cli_option common[] = {
     {.heading = "General"},
     {OPT_COLOR, "color", "WHEN", "colour in messages: auto, always or never", "auto always never",
@@ -289,7 +289,7 @@ _Noreturn static void unknown_option(const struct cli *cli, const struct tables 
     cli_usage_error(cli, "unknown option '--%.*s'", (int)len, word + 2);
 }
 
-/* What getopt_long() gave back as '?' or ':' in words. */
+/* Says in words why getopt_long() returned '?' or ':'. */
 _Noreturn static void bad_option(const struct cli *cli, const struct tables *t, int code)
 {
     const char *word = optind > 0 ? cli->argv[optind - 1] : "";
@@ -350,8 +350,8 @@ static void take_count(struct cli *cli, const struct cli_option *o)
     }
 }
 
-/* What a shell makes of "--output=$OUT" where OUT is not set would be found only when the file is
- * needed: at the end. */
+/* Refuses an empty file name at once: a shell makes one of "--output=$OUT" where OUT is not set,
+ * and it would be found only when the file is needed, at the end. */
 static void check_file(const struct cli *cli, const struct cli_option *o)
 {
     if (!o->arg || !cli->arg || *cli->arg)

@@ -90,8 +90,8 @@ struct cli {
  * arena that finds no memory, and that has no guard, ends the process with a message and
  * CLI_BAD_INPUT. cli stays where it is. */
 void cli_begin(struct cli *cli, const struct cli_program *program, int argc, char **argv);
-/* What that message says the memory is for from now on: "the code of 'saxpy'"; NULL: nothing in
- * particular. The text is kept, not copied. */
+/* From now on that message says that the memory was for this ("the code of 'saxpy'"; NULL: for
+ * nothing in particular). The text is kept, not copied. */
 void cli_doing(const char *what);
 /* The id of the next option, or CLI_END. Ends the process for --help, --version and usage errors.
  */

@@ -46,11 +46,6 @@ static bool is_maximum(const struct any *x, uint32_t n)
     return false;
 }
 
-static enum fold_kind fold_of(const struct chain_stream *s)
-{
-    return s->reduce == RED_MAX ? FOLD_MAX : s->reduce == RED_MIN ? FOLD_MIN : FOLD_SUM;
-}
-
 static struct cg_val state_of(const struct any *x, uint32_t n, uint32_t column)
 {
     return cg_value(x->f->stream[n].type, x->state[n][column]);
@@ -186,7 +181,7 @@ static void fold_into(struct any *x, uint32_t n, uint32_t column, struct cg_val 
 {
     struct cg *g = x->g;
     cg_move(g, x->state[n][column],
-            fold_pair(g, fold_of(&x->f->stream[n]), state_of(x, n, column), v));
+            fold_pair(g, chain_fold(&x->f->stream[n]), state_of(x, n, column), v));
 }
 
 static void rescale(struct any *x, uint32_t n)
@@ -406,7 +401,7 @@ static void store_all(struct any *x)
     for (uint32_t i = 0; i < x->f->nstream; i++) {
         const struct chain_stream *s = &x->f->stream[i];
         if (!s->has_column && x->least[i] < 0)
-            cg_move(g, x->state[i][0], warp_fold(g, fold_of(s), state_of(x, i, 0), &x->all));
+            cg_move(g, x->state[i][0], warp_fold(g, chain_fold(s), state_of(x, i, 0), &x->all));
     }
     for (uint32_t k = 0; k < x->wide; k++) {
         const size_t bound = g->bindings.n;

@@ -33,6 +33,7 @@
 #ifndef KAIO_LOWER_CHAIN_H
 #define KAIO_LOWER_CHAIN_H
 
+#include "lower/cg/sync.h"
 #include "lower/matmul/matmul.h"
 #include "lower/mma/fragment.h"
 
@@ -104,7 +105,11 @@ struct chain_form {
 /* Does the stage have the form? why: what it lacks, when it does not. Generates nothing. */
 bool chain_analyse(struct cg *g, const struct lower_stage *s, struct chain_form *f,
                    struct buf *why);
-/* Does e mention any of the symbols? */
+/* An expression that names the symbol: an index, or a local. */
+struct lang_expr *chain_name(struct cg *g, struct lang_symbol *sym, struct span s);
+/* How the stream's terms are folded. */
+enum fold_kind chain_fold(const struct chain_stream *s);
+/* Does e mention the symbol? */
 bool chain_mentions(const struct lang_expr *e, const struct lang_symbol *sym);
 bool chain_mentions_score(const struct chain_form *f, const struct lang_expr *e);
 /* The first stream that e mentions; -1: none. */

@@ -76,6 +76,11 @@ int chain_mentioned_stream(const struct chain_form *f, const struct lang_expr *e
     return -1;
 }
 
+enum fold_kind chain_fold(const struct chain_stream *s)
+{
+    return s->reduce == RED_MAX ? FOLD_MAX : s->reduce == RED_MIN ? FOLD_MIN : FOLD_SUM;
+}
+
 static const struct bound *find(const struct build *x, const struct lang_symbol *sym)
 {
     for (size_t i = x->bound.n; i-- > 0;)
@@ -150,7 +155,7 @@ static void bind(struct build *x, const struct lang_symbol *sym, struct lang_exp
     *VEC_PUSH(x->g->a, &x->bound) = (struct bound){sym, to};
 }
 
-static struct lang_expr *name_of(struct cg *g, struct lang_symbol *sym, struct span s)
+struct lang_expr *chain_name(struct cg *g, struct lang_symbol *sym, struct span s)
 {
     struct lang_expr *e = ARENA_NEW(g->a, struct lang_expr);
     *e = (struct lang_expr){.kind = E_NAME,
@@ -209,12 +214,12 @@ static struct lang_expr *add_score(struct build *x, struct lang_expr *e)
     for (uint32_t i = 0; i < f->nscore; i++)
         if (f->score[i].e->index[0] == e->index[0] &&
             matmul_same(f->score[i].e->args[0], e->args[0]))
-            return name_of(x->g, (struct lang_symbol *)f->score[i].sym, e->span);
+            return chain_name(x->g, (struct lang_symbol *)f->score[i].sym, e->span);
     if (f->nscore == CHAIN_SCORES)
         return no(x, e->span, "this sum is one too many");
     struct lang_symbol *sym = local(x->g, "score", e->type, e->span);
     f->score[f->nscore++] = (struct chain_score){sym, e};
-    return name_of(x->g, sym, e->span);
+    return chain_name(x->g, sym, e->span);
 }
 
 static struct lang_expr *copy_score(struct build *x, const struct lang_expr *e)
@@ -230,7 +235,7 @@ static struct lang_expr *copy_score(struct build *x, const struct lang_expr *e)
     if (!own)
         return no(x, e->span, "this sum is over one index too many");
     const size_t mark = x->bound.n;
-    bind(x, e->index[0], name_of(x->g, own, e->span));
+    bind(x, e->index[0], chain_name(x->g, own, e->span));
     struct lang_expr *c = ARENA_NEW(x->g->a, struct lang_expr);
     *c = *e;
     c->index = ARENA_ARRAY(x->g->a, 1, struct lang_symbol *);
@@ -306,14 +311,14 @@ static struct lang_expr *add_stream(struct build *x, const struct lang_expr *e,
 {
     struct chain_form *f = x->f;
     struct lang_symbol *sym = local(x->g, lang_reduce_name(e->reduce), e->type, e->span);
-    struct lang_expr *value = name_of(x->g, sym, e->span);
+    struct lang_expr *value = chain_name(x->g, sym, e->span);
     s->sym = sym;
     if (!set_extent(x, e, s) || !chain_make_running(x->g, f, s, &value, x->why))
         return NULL;
     for (uint32_t i = 0; i < f->nstream; i++)
         if (is_same_stream(&f->stream[i], s)) {
             sym->id = UINT32_MAX; /* the other one stands for it */
-            bind(x, sym, name_of(x->g, (struct lang_symbol *)f->stream[i].sym, e->span));
+            bind(x, sym, chain_name(x->g, (struct lang_symbol *)f->stream[i].sym, e->span));
             return copy(x, value);
         }
     if (f->nstream == CHAIN_STREAMS)
@@ -342,7 +347,7 @@ static struct lang_expr *copy_stream(struct build *x, const struct lang_expr *e)
     if (chain_mentioned_stream(x->f, s.high) >= 0 ||
         (s.low && chain_mentioned_stream(x->f, s.low) >= 0))
         return no(x, e->span, "the range of '%s' is reduced itself", k->name);
-    bind(x, k, name_of(x->g, x->f->j, e->span));
+    bind(x, k, chain_name(x->g, x->f->j, e->span));
     x->in_stream = true;
     x->guarded = x->stray = false;
     s.term = copy(x, e->args[0]);
@@ -473,7 +478,7 @@ static bool copy_output(struct build *x, const struct lang_equation *eq, struct 
         if (!own->index[i])
             return no(x, eq->span, "'%s' of '%s' is no index of '%s'", eq->index[i]->name,
                       eq->sym->name, x->f->stage->eq[0]->sym->name) != NULL;
-        bind(x, eq->index[i], name_of(x->g, own->index[i], eq->span));
+        bind(x, eq->index[i], chain_name(x->g, own->index[i], eq->span));
     }
     own->rhs = copy(x, eq->rhs);
     *out = (struct chain_out){.eq = own};
@@ -589,12 +594,12 @@ static struct lang_expr *part_of(struct build *x, struct chain_stream *s, struct
 {
     for (uint32_t i = 0; i < s->npart; i++)
         if (matmul_same(s->part[i].e, e))
-            return name_of(x->g, (struct lang_symbol *)s->part[i].sym, e->span);
+            return chain_name(x->g, (struct lang_symbol *)s->part[i].sym, e->span);
     if (s->npart == CHAIN_PARTS)
         return no(x, e->span, "the terms have too many parts");
     struct lang_symbol *sym = local(x->g, "part", e->type, e->span);
     s->part[s->npart++] = (struct chain_part){sym, e};
-    return name_of(x->g, sym, e->span);
+    return chain_name(x->g, sym, e->span);
 }
 
 static bool is_computed(const struct build *x, const struct lang_expr *e)

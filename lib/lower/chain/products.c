@@ -13,18 +13,6 @@ struct finder {
     struct lang_symbol *axis[CHAIN_AXES]; /* of the row, i last */
 };
 
-static struct lang_expr *name_of(struct cg *g, struct lang_symbol *sym, struct span s)
-{
-    struct lang_expr *e = ARENA_NEW(g->a, struct lang_expr);
-    *e = (struct lang_expr){.kind = E_NAME,
-                            .type = sym->kind == SYM_INDEX ? DT_I64 : sym->type,
-                            .span = s,
-                            .name = sym->name,
-                            .sym = sym,
-                            .height = 1};
-    return e;
-}
-
 /* A tensor over the row's axes and another one. */
 static struct lang_symbol *tensor(const struct finder *x, const char *name, enum dtype t,
                                   struct lang_symbol *last)
@@ -107,7 +95,7 @@ static bool analyse(struct finder *x, struct lang_symbol *last, struct lang_expr
     struct lang_symbol *raw = ARENA_NEW(x->g->a, struct lang_symbol);
     *raw = (struct lang_symbol){.kind = SYM_LOCAL, .name = "product", .span = s, .type = f->sum};
     p->raw = raw;
-    p->value = replaced(x, f->stage->eq[0]->rhs, f->product[0].e, NULL, name_of(x->g, raw, s));
+    p->value = replaced(x, f->stage->eq[0]->rhs, f->product[0].e, NULL, chain_name(x->g, raw, s));
     return true;
 }
 
@@ -118,7 +106,7 @@ static void restore_indices(const struct finder *x, struct chain_product *p,
     const struct lang_equation *eq = p->form.stage->eq[0];
     for (uint32_t i = 0; i < eq->nindex; i++) {
         struct lang_symbol *to = i < x->naxis ? x->axis[i] : last;
-        p->value = replaced(x, p->value, NULL, eq->index[i], name_of(x->g, to, eq->span));
+        p->value = replaced(x, p->value, NULL, eq->index[i], chain_name(x->g, to, eq->span));
     }
 }
 
@@ -146,7 +134,7 @@ static struct lang_expr *read_of(const struct finder *x, const struct chain_part
                             .args = ARENA_ARRAY(x->g->a, sym->rank, struct lang_expr *),
                             .height = 2};
     for (uint32_t i = 0; i < sym->rank; i++)
-        e->args[i] = name_of(x->g, i < x->naxis ? x->axis[i] : x->f->j, e->span);
+        e->args[i] = chain_name(x->g, i < x->naxis ? x->axis[i] : x->f->j, e->span);
     return matmul_cast(x->g, e, part->e->type);
 }
 
@@ -173,7 +161,7 @@ static struct lang_expr *terms_with(const struct finder *x, const struct chain_s
 static void unscale(const struct finder *x, struct chain_product *p)
 {
     struct lang_expr *c = ARENA_NEW(x->g->a, struct lang_expr);
-    struct lang_expr *raw = name_of(x->g, (struct lang_symbol *)p->raw, p->value->span);
+    struct lang_expr *raw = chain_name(x->g, (struct lang_symbol *)p->raw, p->value->span);
     *c = (struct lang_expr){.kind = E_FLOAT,
                             .type = DT_F32,
                             .span = p->value->span,

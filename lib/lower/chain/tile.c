@@ -166,12 +166,7 @@ static struct cg_val fold_row(const struct step *s, uint32_t n, uint32_t row)
         for (uint32_t pair = 0; pair < 2; pair++) {
             const struct element e = {row, b, pair};
             const struct cg_val v = value_of(s, n, &e, of->term, of->type, none);
-            all = b || pair ? fold_pair(g,
-                                        of->reduce == RED_MAX   ? FOLD_MAX
-                                        : of->reduce == RED_MIN ? FOLD_MIN
-                                                                : FOLD_SUM,
-                                        all, v)
-                            : v;
+            all = b || pair ? fold_pair(g, chain_fold(of), all, v) : v;
         }
     return all;
 }
@@ -261,11 +256,7 @@ static void fold_into(const struct step *s, uint32_t n, uint32_t row, struct cg_
         const struct cg_val by = cg_convert(g, rescaling(s, n, row), of->type);
         v = cg_fma(g, state_of(x, n, row), by, v);
     } else {
-        v = fold_pair(g,
-                      of->reduce == RED_MAX   ? FOLD_MAX
-                      : of->reduce == RED_MIN ? FOLD_MIN
-                                              : FOLD_SUM,
-                      state_of(x, n, row), v);
+        v = fold_pair(g, chain_fold(of), state_of(x, n, row), v);
     }
     cg_move(g, x->state[n][row], v);
 }
@@ -490,15 +481,10 @@ static void complete(struct chain_tile *x)
 {
     struct cg *g = x->g;
     for (uint32_t n = 0; n < x->t->f->nstream; n++) {
-        const enum lang_reduce how = stream(x, n)->reduce;
         for (uint32_t row = 0; row < rows_of(x) && !stream(x, n)->has_column; row++)
             if (!chain_is_maximum(x, n))
                 cg_move(g, x->state[n][row],
-                        over_quad(g,
-                                  how == RED_MAX   ? FOLD_MAX
-                                  : how == RED_MIN ? FOLD_MIN
-                                                   : FOLD_SUM,
-                                  state_of(x, n, row)));
+                        over_quad(g, chain_fold(stream(x, n)), state_of(x, n, row)));
     }
 }
 
