@@ -34,6 +34,7 @@
  *     FAKE_CUDA_JIT_REFUSES=TEXT  the JIT refuses modules in which that stands
  *     FAKE_CUDA_JIT_MS=N        it takes so many milliseconds for each, in several threads at a
  *                               time
+ *     FAKE_CUDA_JIT_MEET=N      the first wait, 30 seconds at most, until N are compiled at a time
  *     FAKE_CUDA_SHARED=N, FAKE_CUDA_THREADS=N (1024)  every entry has so much shared memory of its
  *                                                     own, and registers for
  *                               so many threads; FAKE_CUDA_CLUSTERS=N (8)  so many clusters fit
@@ -300,6 +301,25 @@ static void take_time(void)
         nanosleep(&t, NULL);
 }
 
+/* Threads that compile wait for each other once, however slowly they are started; with the lock
+ * held. */
+static void meet(void)
+{
+    static pthread_cond_t all_here = PTHREAD_COND_INITIALIZER;
+    static bool have_met;
+    const long n = setting("FAKE_CUDA_JIT_MEET", 0);
+    struct timespec until;
+    if (have_met || n == 0)
+        return;
+    have_met = compiling >= (unsigned long)n;
+    pthread_cond_broadcast(&all_here);
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 30;
+    while (!have_met && pthread_cond_timedwait(&all_here, &module_lock, &until) == 0)
+        ;
+    have_met = true;
+}
+
 /* What the JIT says and does, with the lock held. */
 static int load(char **module, const char *image, unsigned n, const int *option, void **value)
 {
@@ -366,6 +386,7 @@ API(cuLibraryLoadData, char **library, const char *image, int *jit_option, void 
     pthread_mutex_lock(&module_lock);
     if (++compiling > 1)
         record("%u are compiled at a time", compiling);
+    meet();
     pthread_mutex_unlock(&module_lock);
     take_time();
     pthread_mutex_lock(&module_lock);

@@ -529,6 +529,9 @@ static const struct gate {
     [BODIES] = {"all kernels with a body", 0.65, 0.85, 0.88, 0.96},
 };
 
+/* A sample of the kernels may have more of those that only their own sizes reach. */
+static const double sample_slack = 0.1;
+
 /* The mean over kernels, so that the longest does not stand for all when every mutant is tried. */
 struct total {
     size_t kernels, made, killed;
@@ -544,10 +547,10 @@ static void add_total(struct total *total, const struct tally *t)
     total->caught += t->caught;
 }
 
-static void report_total(const struct total *t, const struct gate *g)
+static void report_total(const struct total *t, const struct gate *g, double slack)
 {
     double n = (double)t->kernels;
-    ok(t->rate >= g->all * n && t->caught >= g->all_effective * n,
+    ok(t->rate >= (g->all - slack) * n && t->caught >= g->all_effective * n,
        "%s, %zu: %.2f %% on average, %.2f %% of those with any effect; %zu of %zu mutants killed",
        g->name, t->kernels, 100 * t->rate / n, 100 * t->caught / n, t->killed, t->made);
 }
@@ -633,6 +636,6 @@ int main(int argc, char **argv)
     }
     for (int k = 0; k < NSORT; k++)
         if (total[k].kernels)
-            report_total(&total[k], &gates[k]);
+            report_total(&total[k], &gates[k], step > 1 ? sample_slack : 0);
     return tap_done();
 }

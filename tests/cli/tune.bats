@@ -265,16 +265,16 @@ LIST
 }
 
 @test "--tune compiles in several threads, and finds the same with any number" {
-    export FAKE_CUDA_JIT_MS=5 FAKE_CUDA_JIT_REFUSES='block: [512'
+    export FAKE_CUDA_JIT_REFUSES='block: [512'
     for threads in 1 2 16; do
         rm -f log
-        run -0 --separate-stderr kaio-bench $quick --tune --threads=$threads --tune-cache=$threads.json twice.yaml T=f32 n=100000
+        FAKE_CUDA_JIT_MEET=$threads run -0 --separate-stderr kaio-bench $quick --tune --threads=$threads --tune-cache=$threads.json twice.yaml T=f32 n=100000
         echo "$stderr" >said.$threads
         sed -E 's/"(builtin_)?seconds": [^,]*//g' $threads.json >found.$threads
         cmp said.1 said.$threads
         cmp found.1 found.$threads
-        [ "$threads" = 1 ] || grep -q "^$threads are compiled at a time$" log
         [ "$(sed -n 's/ are compiled at a time//p' log | sort -n | tail -1)" = "${threads#1}" ] || [ "$threads" = 16 ]
+        [ "$threads" != 16 ] || grep -q '^16 are compiled at a time$' log
         # in a driver that cannot do that, too
         [ "$(grep -c '^load' log)" = "$(grep -c '^unload' log)" ]
     done
