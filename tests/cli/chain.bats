@@ -82,6 +82,39 @@ END
     done
 }
 
+# Tiles of j without weights are skipped; 0 times what is behind them is NaN all the same, whoever has seen that.
+@test "what is left out for its weight of 0 is as the equations say" {
+    cd "$BATS_TEST_TMPDIR"
+    python3 - <<'END'
+import numpy as np
+r = np.random.default_rng(1)
+for name, n in ("q", 300), ("k", 400), ("v", 400), ("p", 900):
+    x = r.standard_normal((n, 16)).astype(np.float16); np.save(name + ".npy", x)
+    if name in "vp":
+        for i, at in enumerate((1, 150, 299, 399)):
+            y = x.copy(); y[at, 3 + i] = np.nan if i % 2 else np.inf; np.save(f"{name}{i}.npy", y)
+END
+    for mask in 'j <= i' 'j <= i + (n - m)' 'j > i - 5 && j <= i + 2' 'i < 70 ? j < 20 : j >= 300' 'j >= 2 * (i / 2) && i != 3' \
+        'j == n - 1 - i' 'j < 130' 'j >= 130 && j < 150 && i % 2 == 0' '!(j > i) && true'; do
+        spec '' "$mask ? sum[c](q[i, c] * k[j, c]) : -inf"
+        fixed='-D m=300 -D n=400 -D d=16 -D e=16'
+        for sizes in "$fixed" ''; do
+            # shellcheck disable=SC2086
+            kaio-emit -t sm_80 $sizes k.yaml >k.ptx
+            [ -z "$sizes" ] || losses=$(sed -nE 's,^//@ (depth|truncation|products): ,--\1=,p' k.ptx)
+            for v in v v0 v1 v2 v3; do
+                size='m=300 n=400 d=16 e=16'
+                kaio-run -q -d cpu --check k.ptx q=q.npy k=k.npy v=$v.npy o=o.npy lse=lse.npy
+                # shellcheck disable=SC2086
+                run -0 kaio-verify $losses k.yaml $size q=q.npy k=k.npy v=$v.npy o=o.npy lse=lse.npy
+            done
+        done
+    done
+    spec '' 'j <= i ? sum[c](q[i, c] * k[j, c]) : -inf'
+    run -0 --separate-stderr kaio-emit -t sm_80 --explain k.yaml
+    [[ $output$stderr == *"launch k_repair "* ]]
+}
+
 @test "nothing to stream, no rows, and rows without terms" {
     cd "$BATS_TEST_TMPDIR"
     spec ' in 0..min(n, i)' 'sum[c](q[i, c] * k[j, c])'

@@ -162,7 +162,7 @@ static void launches_text(const struct lower_kernel *k, uint32_t step, struct bu
         const struct lower_entry *e = &k->launches.v[i].entry;
         if (k->launches.v[i].step != step)
             continue;
-        buf_printf(out, "    %6s %-*s  %s\n", n++ ? "or" : "launch", (int)width, e->name,
+        buf_printf(out, "    %6s %-*s  %s\n", n++ && e->when ? "or" : "launch", (int)width, e->name,
                    e->how ? e->how : "as written");
     }
 }

@@ -3,8 +3,8 @@
  *
  *     s[b.., i, j]  = sum[c](q * k)                scores: sums that depend on j
  *     m[b.., i]     = max[j](f(s, ...))            streams: reductions over j, of a row (b.., i)
- *     o[b.., i, e]  = sum[j](p(s, m, ...) * v)     and with a column e, where p does not depend on
- * e y[b.., i, e]  = g(o, m, ...)                 outputs
+ *     o[b.., i, e]  = sum[j](p(s, m, ...) * v)     and with a column e, on which p does not depend
+ *     y[b.., i, e]  = g(o, m, ...)                 outputs
  *
  * All streams are computed in one pass over j, and no score is ever stored. What a stream needs of
  * another one is not known before the pass ends, but for a maximum m that stands in its terms as
@@ -18,11 +18,13 @@
  *
  *   chain/form.c     what fits, and what is computed
  *   chain/range.c    conditions on j that are ranges of it
+ *   chain/skip.c     and those where terms have the weight 0
  *   chain/running.c  which terms may be rescaled, and by what
  *   chain/products.c the products in it, as tensor cores multiply them
  *   chain/any.c      any form, without tensor cores: a warp for each row
  *   chain/rows.c     the rows that a warp has, and their ranges of j
  *   chain/tile.c     streams of the rows that a warp has, for all kernels by tensor cores
+ *   chain/repair.c   rows of which j were left out that they needed
  *   chain/split.c    blocks that share a row's j
  *   chain/store.c    outputs of those
  *   chain/bring.c    operands' tiles, from memory to shared memory, by all threads
@@ -98,7 +100,15 @@ struct chain_form {
     struct chain_score score[CHAIN_SCORES];
     struct chain_stream stream[CHAIN_STREAMS]; /* each after those that it needs */
     struct chain_out out[CHAIN_OUTS];
+    /* Its streams leave out terms that are 0 only where what they multiply is finite; the form that
+     * has them all. NULL: this one has. */
+    const struct chain_form *exact;
 };
+/* The form that results are right by in any case. */
+static inline const struct chain_form *chain_exact(const struct chain_form *f)
+{
+    return f->exact ? f->exact : f;
+}
 
 /* ---- chain/form.c ---------------------------------------------------------------------------- */
 
@@ -122,6 +132,12 @@ int chain_mentioned_stream(const struct chain_form *f, const struct lang_expr *e
  * range of j stays. */
 void chain_narrow(struct cg *g, const struct lang_symbol *j, enum lang_reduce reduce,
                   struct lang_expr **term, struct lang_expr **low, struct lang_expr **high);
+
+/* ---- chain/skip.c ---------------------------------------------------------------------------- */
+
+/* Makes `to` of f, whose streams leave out the j where conditions inside of their terms make them 0
+ * times something. False: there are none. */
+bool chain_skip(struct cg *g, const struct chain_form *f, struct chain_form *to);
 
 /* ---- chain/running.c ------------------------------------------------------------------------- */
 
@@ -157,7 +173,11 @@ struct chain_tensor {
     struct chain_product score[CHAIN_SCORES];
     uint32_t ncolumn;
     struct chain_product column[CHAIN_COLUMNS]; /* operand 0: the stream's first part; 1: v */
+    const struct lang_symbol *repairs;          /* see chain/repair.c; NULL: nothing is left out */
 };
+/* e with `to` in the place of the node `from`, or of the name of that symbol. */
+struct lang_expr *chain_replaced(struct cg *g, struct lang_expr *e, const struct lang_expr *from,
+                                 const struct lang_symbol *sym, struct lang_expr *to);
 #define CHAIN_PART "part" /* the name of the left operand of a stream's product */
 /* Are all scores, and all streams with a column, products that tensor cores take? why: what is in
  * the way. */
@@ -189,6 +209,7 @@ struct chain_tile {
     struct cg_val row[CHAIN_AXES]; /* i64; that of .t->i is not used */
     struct cg_val first, block_first; /* u32: the first row of the warp, and of the block */
     struct cg_val lane;               /* u32 */
+    struct cg_val share, shares;      /* u32: the block's number among those that share its rows */
     /* found by chain_tile_begin(): */
     struct cg_val end;                /* u32: of j */
     struct cg_val at[CHAIN_ROWS];     /* i64: the lane's rows, the last one for those outside */
@@ -198,6 +219,7 @@ struct chain_tile {
      * for all of its rows and streams; the latter may be empty, and is never reached where
      * is_whole does not hold */
     struct cg_val from, to, whole_from, whole_to;
+    struct cg_val all_from, all_to; /* u32: .from and .to of all blocks that share the rows */
     int32_t state[CHAIN_STREAMS][CHAIN_ROWS]; /* mutable; of streams without a column */
     int32_t scale[CHAIN_COLUMNS][CHAIN_ROWS]; /* mutable; f32, of streams with one */
     int32_t *sum[CHAIN_COLUMNS]; /* mutable: word w of 16 rows i and 8 columns b: ((i * columns / 8)
@@ -228,6 +250,9 @@ void chain_tile_rescale(struct chain_tile *x);
  * NaN are computed anew. */
 void chain_tile_end(struct chain_tile *x);
 
+/* Computes the warp's rows one by one, as the equations say. */
+void chain_tile_anew(struct chain_tile *x);
+
 /* Are other streams rescaled by it? */
 bool chain_is_maximum(const struct chain_tile *x, uint32_t n);
 /* By what stream n's sum of the lane's row is multiplied when its maximum `was` becomes what it is
@@ -243,6 +268,25 @@ void chain_tile_find(struct chain_tile *x);
 void chain_tile_find_ranges(struct chain_tile *x);
 /* Binds what stands for the row's axes, the lane's row n. */
 void chain_bind_row(struct chain_tile *x, uint32_t n);
+/* Where a stream's range begins or ends for the row that is bound, an i32 in j's extent. */
+struct cg_val chain_bound(struct chain_tile *x, const struct lang_expr *e);
+/* The least j that a stream of the block's rows has, and the end of them: i32. */
+void chain_tile_reach(struct chain_tile *x, struct cg_val *from, struct cg_val *to);
+
+/* ---- chain/repair.c -------------------------------------------------------------------------- */
+
+enum { CHAIN_REPAIR_BLOCK = 128 };
+/* Rows that streams leave j out of are wrong where any v behind these is infinite or NaN. Who
+ * meets such a v says so for all rows of the same batch, and a launch behind that of the others
+ * computes those anew. */
+void chain_repair_begin(struct cg *g, struct chain_tensor *t);
+/* The warp has met one. */
+void chain_repair_ask(struct chain_tile *x);
+/* Looks at the v that nobody else of the batch does: behind the j between the block's rows' and the
+ * next ones', and a part of those in front of the first row's and behind the last one's. */
+void chain_repair_cover(struct chain_tile *x);
+/* The launch's entry, which has begun: its grid. */
+struct lang_expr *chain_repair(struct cg *g, const struct chain_tensor *t);
 
 /* ---- chain/split.c --------------------------------------------------------------------------- */
 

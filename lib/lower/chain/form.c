@@ -288,8 +288,8 @@ static bool set_extent(struct build *x, const struct lang_expr *e, const struct 
 {
     struct chain_form *f = x->f;
     struct lang_expr *n = NULL;
-    if (!s->low && inspect_at_launch(s->high))
-        n = s->high;
+    if (!s->whole_low && inspect_at_launch(s->whole_high))
+        n = s->whole_high;
     for (uint32_t i = 0; i < f->nscore && !n; i++)
         n = extent_of_j(f, f->score[i].e->args[0]);
     n = n ? n : extent_of_j(f, s->term);
@@ -299,7 +299,7 @@ static bool set_extent(struct build *x, const struct lang_expr *e, const struct 
         f->j->dims[0] = n;
         return f->ends = true;
     }
-    if (inspect_same_expr(f->j->dims[0], n) || s->low || !inspect_at_launch(s->high))
+    if (inspect_same_expr(f->j->dims[0], n) || s->whole_low || !inspect_at_launch(s->whole_high))
         return true;
     no(x, e->span, "'%s' has another range than in the first reduction", e->index[0]->name);
     return false;

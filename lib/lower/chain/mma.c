@@ -135,6 +135,8 @@ static struct lang_expr *find_share(struct kernel *k, struct lang_expr *groups, 
                               .threads = k->p->warps * LANES,
                               .when = k->p->when,
                               .unless = k->p->unless};
+    k->x.share = cg_u32(0);
+    k->x.shares = cg_u32(1);
     if (!s->splits)
         return groups;
     struct cg_val number;
@@ -143,6 +145,8 @@ static struct lang_expr *find_share(struct kernel *k, struct lang_expr *groups, 
     s->number = extent_u32(g, number);
     s->group = cg_freeze(g, extent_u32(g, *n));
     s->count = extent_u32(g, count.v);
+    k->x.share = s->number;
+    k->x.shares = s->count;
     return lx_mul(g->a, groups, s->splits);
 }
 

@@ -48,20 +48,18 @@ static struct lower_stage *stage_of(const struct finder *x, struct lang_symbol *
     return s;
 }
 
-/* e with `to` in the place of the node `from`, or of the name of that symbol. */
-static struct lang_expr *replaced(const struct finder *x, struct lang_expr *e,
-                                  const struct lang_expr *from, const struct lang_symbol *sym,
-                                  struct lang_expr *to)
+struct lang_expr *chain_replaced(struct cg *g, struct lang_expr *e, const struct lang_expr *from,
+                                 const struct lang_symbol *sym, struct lang_expr *to)
 {
     if (e == from || (sym && e->kind == E_NAME && e->sym == sym))
         return to;
-    struct lang_expr *c = ARENA_NEW(x->g->a, struct lang_expr);
+    struct lang_expr *c = ARENA_NEW(g->a, struct lang_expr);
     *c = *e;
-    c->args = ARENA_ARRAY(x->g->a, e->nargs, struct lang_expr *);
+    c->args = ARENA_ARRAY(g->a, e->nargs, struct lang_expr *);
     for (uint32_t i = 0; i < e->nargs; i++)
-        c->args[i] = replaced(x, e->args[i], from, sym, to);
+        c->args[i] = chain_replaced(g, e->args[i], from, sym, to);
     if (e->pad)
-        c->pad = replaced(x, e->pad, from, sym, to);
+        c->pad = chain_replaced(g, e->pad, from, sym, to);
     return c;
 }
 
@@ -95,7 +93,8 @@ static bool analyse(struct finder *x, struct lang_symbol *last, struct lang_expr
     struct lang_symbol *raw = ARENA_NEW(x->g->a, struct lang_symbol);
     *raw = (struct lang_symbol){.kind = SYM_LOCAL, .name = "product", .span = s, .type = f->sum};
     p->raw = raw;
-    p->value = replaced(x, f->stage->eq[0]->rhs, f->product[0].e, NULL, chain_name(x->g, raw, s));
+    p->value =
+        chain_replaced(x->g, f->stage->eq[0]->rhs, f->product[0].e, NULL, chain_name(x->g, raw, s));
     return true;
 }
 
@@ -106,7 +105,8 @@ static void restore_indices(const struct finder *x, struct chain_product *p,
     const struct lang_equation *eq = p->form.stage->eq[0];
     for (uint32_t i = 0; i < eq->nindex; i++) {
         struct lang_symbol *to = i < x->naxis ? x->axis[i] : last;
-        p->value = replaced(x, p->value, NULL, eq->index[i], chain_name(x->g, to, eq->span));
+        p->value =
+            chain_replaced(x->g, p->value, NULL, eq->index[i], chain_name(x->g, to, eq->span));
     }
 }
 
@@ -152,7 +152,7 @@ static struct lang_expr *terms_with(const struct finder *x, const struct chain_s
                               .nargs = 1,
                               .args = ARENA_ARRAY(x->g->a, 1, struct lang_expr *)};
     sum->index[0] = x->f->j;
-    sum->args[0] = replaced(x, s->term, NULL, s->part[0].sym, read_of(x, &s->part[0], t));
+    sum->args[0] = chain_replaced(x->g, s->term, NULL, s->part[0].sym, read_of(x, &s->part[0], t));
     sum->height = s->term->height + 4;
     return sum;
 }
@@ -167,7 +167,7 @@ static void unscale(const struct finder *x, struct chain_product *p)
                             .span = p->value->span,
                             .fval = 1.0 / CHAIN_SCALE,
                             .height = 1};
-    p->value = replaced(x, p->value, NULL, p->raw, matmul_binary(x->g, OP_MUL, raw, c));
+    p->value = chain_replaced(x->g, p->value, NULL, p->raw, matmul_binary(x->g, OP_MUL, raw, c));
 }
 
 /* Of an f32 that is at most 1, what the right operand is of decides into which parts it goes. */

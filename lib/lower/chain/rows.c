@@ -39,9 +39,7 @@ static void find_rows(struct chain_tile *x)
     }
 }
 
-/* Where the stream's range begins or ends for the row that is bound, as a number of 32 bits inside
- * of j's extent. */
-static struct cg_val bound_of(struct chain_tile *x, const struct lang_expr *e)
+struct cg_val chain_bound(struct chain_tile *x, const struct lang_expr *e)
 {
     struct cg *g = x->g;
     int64_t c;
@@ -76,7 +74,7 @@ static void over_rows(struct chain_tile *x, const struct lang_expr *e, struct cg
             cg_bind(g, x->t->f->row[x->t->i], clamped(x, cg_add(g, x->block_first, last), &exists),
                     false);
         }
-        const struct cg_val v = bound_of(x, e);
+        const struct cg_val v = chain_bound(x, e);
         *least = p ? cg_minmax(g, false, *least, v) : v;
         *most = p ? cg_minmax(g, true, *most, v) : v;
         g->bindings.n = bound;
@@ -94,10 +92,23 @@ void chain_tile_find_ranges(struct chain_tile *x)
         for (uint32_t n = 0; n < 2 * x->high; n++) {
             const size_t bound = g->bindings.n;
             chain_bind_row(x, n);
-            x->low[i][n] = bound_of(x, x->t->f->stream[i].low);
-            x->high_of[i][n] = bound_of(x, x->t->f->stream[i].high);
+            x->low[i][n] = chain_bound(x, x->t->f->stream[i].low);
+            x->high_of[i][n] = chain_bound(x, x->t->f->stream[i].high);
             g->bindings.n = bound;
         }
+}
+
+void chain_tile_reach(struct chain_tile *x, struct cg_val *from, struct cg_val *to)
+{
+    struct cg *g = x->g;
+    for (uint32_t i = 0; i < x->t->f->nstream; i++) {
+        const struct chain_stream *s = &x->t->f->stream[i];
+        struct cg_val low, high, other;
+        over_rows(x, s->low, &low, &other);
+        over_rows(x, s->high, &other, &high);
+        *from = i ? cg_minmax(g, false, *from, low) : low;
+        *to = i ? cg_minmax(g, true, *to, high) : high;
+    }
 }
 
 /* Of the block's rows. */
@@ -116,8 +127,8 @@ static void find_ranges(struct chain_tile *x)
         whole_from = i ? cg_minmax(g, true, whole_from, low_most) : low_most;
         whole_to = i ? cg_minmax(g, false, whole_to, high) : high;
     }
-    x->from = cg_freeze(g, cg_convert(g, from, DT_U32));
-    x->to = cg_freeze(g, cg_convert(g, to, DT_U32));
+    x->all_from = x->from = cg_freeze(g, cg_convert(g, from, DT_U32));
+    x->all_to = x->to = cg_freeze(g, cg_convert(g, to, DT_U32));
     x->whole_from = cg_freeze(g, cg_convert(g, whole_from, DT_U32));
     x->whole_to = cg_freeze(g, cg_convert(g, whole_to, DT_U32));
 }

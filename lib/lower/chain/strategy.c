@@ -16,7 +16,7 @@ struct chain_options {
 
 /* What analysing found. */
 struct fitting {
-    struct chain_form form;
+    struct chain_form form, skipping; /* the latter is the one of .tensor, where it is another */
     struct chain_tensor tensor;
     bool has_tensor;
     const char *no_tensor; /* why not */
@@ -76,7 +76,9 @@ static void *fit(struct cg *g, const struct lower_stage *s, struct buf *why)
             buf_puts(why, buf_text(&lacks));
         return NULL;
     }
-    f->has_tensor = g->target->sm >= 80 && chain_find_products(g, &f->form, &f->tensor, &no) &&
+    const bool skips = chain_skip(g, &f->form, &f->skipping);
+    f->has_tensor = g->target->sm >= 80 &&
+                    chain_find_products(g, skips ? &f->skipping : &f->form, &f->tensor, &no) &&
                     is_short(&f->tensor, &no);
     f->no_tensor = g->target->sm < 80 ? "the target has no mma.sync of 16 terms" : buf_text(&no);
     if (named || (f->has_tensor && is_likely_short(&f->tensor)))
@@ -396,6 +398,23 @@ static bool lower_tensor(struct cg *g, const struct chain_tensor *t,
     return true;
 }
 
+/* The launch behind those of code that leaves j out. */
+static bool lower_repair(struct cg *g, const struct chain_tensor *t, const struct lower_stage *s)
+{
+    cg_begin(g, lower_entry_name(g, "repair"));
+    g->block[0] = CHAIN_REPAIR_BLOCK;
+    g->block[1] = g->block[2] = 1;
+    cg_at(g, s->eq[0]->span);
+    struct lang_expr *grid = chain_repair(g, t);
+    g->func->reqntid[0] = CHAIN_REPAIR_BLOCK;
+    g->func->reqntid[1] = g->func->reqntid[2] = 1;
+    lower_tell(g,
+               &(struct lower_entry){.name = g->func->name,
+                                     .how = "rows anew, where terms that were left out are not 0"});
+    cg_end(g, cg_launch(g, grid, lx_int(g->a, CHAIN_REPAIR_BLOCK)));
+    return !g->failed;
+}
+
 /* Is wgmma taken? No GPU has run this code yet: it is for those who ask. */
 static bool takes_wgmma(struct cg *g, const struct fitting *f, const struct chain_options *want,
                         struct buf *why)
@@ -406,7 +425,7 @@ static bool takes_wgmma(struct cg *g, const struct fitting *f, const struct chai
 
 static bool lower(struct cg *g, void *form, const void *options)
 {
-    const struct fitting *f = form;
+    struct fitting *f = form;
     const struct chain_options *want = options;
     struct variant_set all = {.s = f->form.stage};
     explain_form(g, f);
@@ -416,10 +435,15 @@ static bool lower(struct cg *g, void *form, const void *options)
     const bool by_wgmma = takes_wgmma(g, f, want, &why);
     if (want->mma == CHAIN_BY_WGMMA && !by_wgmma)
         return cg_error(g, schedule_span(g, "mma"), "wgmma does not fit: %s", buf_text(&why));
-    if (f->has_tensor && want->mma != CHAIN_BY_NONE &&
-        !lower_tensor(g, &f->tensor, want, by_wgmma, &all))
+    const bool by_tensor = f->has_tensor && want->mma != CHAIN_BY_NONE;
+    const bool skips = by_tensor && f->tensor.f->exact;
+    if (skips)
+        chain_repair_begin(g, &f->tensor);
+    if (by_tensor && !lower_tensor(g, &f->tensor, want, by_wgmma, &all))
         return false;
-    return all.done || lower_any(g, &f->form, &all);
+    if (!all.done && !lower_any(g, &f->form, &all))
+        return false;
+    return !skips || lower_repair(g, &f->tensor, f->form.stage);
 }
 
 static const struct option_word by[] = {

@@ -75,6 +75,8 @@ void chain_tile_begin(struct chain_tile *x)
     struct cg *g = x->g;
     chain_tile_find(x);
     chain_tile_find_ranges(x);
+    if (x->t->repairs)
+        chain_repair_cover(x);
     for (uint32_t i = 0; i < x->t->f->nstream; i++) {
         const struct chain_stream *s = stream(x, i);
         for (uint32_t n = 0; n < rows_of(x) && !s->has_column; n++) {
@@ -488,9 +490,26 @@ static void complete(struct chain_tile *x)
     }
 }
 
-/* A predicate: one of the lane's rows has a maximum of -inf, or so, although it has terms, or sums
- * that are not finite. */
-static struct cg_val is_special(struct chain_tile *x)
+/* Has the row terms of stream n, although its maximum is -inf, or so? m: what the terms subtract.
+ */
+static struct cg_val is_lost(struct chain_tile *x, uint32_t n, uint32_t row, struct cg_val m)
+{
+    struct cg *g = x->g;
+    const struct cg_val least = cg_float(g, m.type, -INFINITY);
+    if (!x->t->f->exact)
+        return cg_binary(g, OP_LAND, cg_binary(g, OP_EQ, m, least),
+                         cg_binary(g, OP_LT, x->low[n][row], x->high_of[n][row]));
+    /* terms were left out on the assumption that it is a number */
+    const struct chain_stream *e = &x->t->f->exact->stream[n];
+    const struct cg_val most = cg_float(g, m.type, INFINITY);
+    const struct cg_val good =
+        cg_binary(g, OP_LAND, cg_binary(g, OP_GT, m, least), cg_binary(g, OP_LT, m, most));
+    const struct cg_val some = cg_binary(g, OP_LT, chain_bound(x, e->low), chain_bound(x, e->high));
+    return cg_binary(g, OP_LAND, cg_unary(g, OP_NOT, good), some);
+}
+
+/* Predicates: one of the lane's rows has such a maximum; sums that are not finite. */
+static struct cg_val find_special(struct chain_tile *x, struct cg_val *infinite)
 {
     struct cg *g = x->g;
     struct cg_val sum = constant(g, 0), special = cg_bool(g, false);
@@ -504,17 +523,37 @@ static struct cg_val is_special(struct chain_tile *x)
             chain_bind_row(x, row);
             const struct cg_val m =
                 chain_base(g, x->t->f, s, state_of(x, (uint32_t)s->running, row));
+            special = cg_binary(g, OP_LOR, special, is_lost(x, n, row, m));
             g->bindings.n = bound;
-            const struct cg_val none = cg_binary(g, OP_EQ, m, cg_float(g, m.type, -INFINITY));
-            const struct cg_val some = cg_binary(g, OP_LT, x->low[n][row], x->high_of[n][row]);
-            special = cg_binary(g, OP_LOR, special, cg_binary(g, OP_LAND, none, some));
         }
     }
-    return cg_binary(g, OP_LOR, special, cg_binary(g, OP_NE, sum, constant(g, 0)));
+    *infinite = cg_binary(g, OP_NE, sum, constant(g, 0));
+    return special;
 }
 
-/* Computes the warp's rows one by one. */
-static void compute_anew(struct chain_tile *x)
+/* Does the predicate hold in a lane of the warp? */
+static int32_t in_any_lane(struct cg *g, struct cg_val p)
+{
+    const int32_t own = cg_reg(g, p), any = cg_new(g, DT_BOOL);
+    PTX(&g->b, "vote.sync.any.pred", ptx_r(any), ptx_r(own), ptx_imm(UINT32_MAX));
+    return any;
+}
+
+/* Where sums are not finite, whatever was left out of other rows may not have been 0. */
+static void ask_for_repair(struct chain_tile *x, struct cg_val infinite)
+{
+    struct cg *g = x->g;
+    const uint32_t finite = cg_label(g, "finite");
+    if (!x->t->repairs)
+        return;
+    cg_jump_if(g, in_any_lane(g, infinite), false, finite);
+    const size_t mark = cg_scope_open(g);
+    chain_repair_ask(x);
+    cg_scope_close(g, mark);
+    cg_place(g, finite);
+}
+
+void chain_tile_anew(struct chain_tile *x)
 {
     struct cg *g = x->g;
     const struct chain_tensor *t = x->t;
@@ -536,7 +575,7 @@ static void compute_anew(struct chain_tile *x)
         extent = cg_convert(g, extent_of(g, t->f->row[t->i]).v, DT_U32);
     }
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, i, extent)), true, end);
-    chain_any_row(g, t->f, row, x->lane);
+    chain_any_row(g, chain_exact(t->f), row, x->lane);
     CG_ASSIGN(g, n, "add.s32", ptx_r(n), ptx_imm(1));
     const struct cg_val rows = cg_u32(x->high * 16);
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, cg_value(DT_U32, n), rows)), true, head);
@@ -550,11 +589,12 @@ void chain_tile_end(struct chain_tile *x)
     struct cg *g = x->g;
     const uint32_t usual = cg_label(g, "usual"), end = cg_label(g, "stored");
     complete(x);
-    const int32_t special = cg_reg(g, is_special(x)), any = cg_new(g, DT_BOOL);
-    PTX(&g->b, "vote.sync.any.pred", ptx_r(any), ptx_r(special), ptx_imm(UINT32_MAX));
-    cg_jump_if(g, any, false, usual);
+    struct cg_val infinite, special = find_special(x, &infinite);
+    special = cg_binary(g, OP_LOR, special, infinite);
+    cg_jump_if(g, in_any_lane(g, special), false, usual);
     size_t mark = cg_scope_open(g);
-    compute_anew(x);
+    ask_for_repair(x, infinite);
+    chain_tile_anew(x);
     cg_scope_close(g, mark);
     cg_jump(g, end);
     cg_place(g, usual);

@@ -354,7 +354,9 @@ struct lang_expr *chain_wgmma(struct cg *g, const struct chain_tensor *t,
                                .high = p->high,
                                .wide = p->wide,
                                .block_rows = chain_wgmma_block_rows(p),
-                               .columns = p->columns};
+                               .columns = p->columns,
+                               .share = cg_u32(0),
+                               .shares = cg_u32(1)};
     chain_wgmma_lay_all(k);
     g->func->minnctapersm = 1;
     begin(k);
