@@ -356,6 +356,7 @@ END
 }
 
 @test "f32 in parts of tf32: of long sums one small product is of bf16, two steps at a time" {
+    [ -z "${KAIO_QUICK-}" ] || skip 'many shapes'
     for layout in $layouts; do
         spec f32 $layout 'group: 8'
         sed -i 's/mma: sync/mma: tf32x3/' k.yaml
@@ -427,6 +428,7 @@ halves() {
 }
 
 @test "tf32 goes by f16 where elements allow, in every layout, with edges, shares and what is made of the sums" {
+    [ -z "${KAIO_QUICK-}" ] || skip 'many shapes'
     for kind in tf32 tf32_rn tf32_rz; do
         for layout in $layouts; do
             halves $kind $layout

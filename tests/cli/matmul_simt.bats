@@ -105,6 +105,7 @@ tiles() {
 }
 
 @test "terms of pairs that are no products are what their mathematics says, under every check" {
+    [ -z "${KAIO_QUICK-}" ] || skip 'many shapes'
     for target in sm_70 sm_80; do
         run -0 kaio-verify --run -d cpu --check -t $target --fill=exact,extreme data/pairs.yaml
         [[ $output == *" passed, 0 failed, 0 skipped" ]]
@@ -120,6 +121,7 @@ tiles() {
 }
 
 @test "pairs take tiles, share what they have in common, and spill no registers" {
+    [ -z "${KAIO_QUICK-}" ] || skip 'many shapes'
     kaio-emit --explain -v data/pairs.yaml >explained
     [ "$(grep -c 'strategy matmul' explained)" = 12 ] # one has two
     run ! grep 'strategy naive' explained
