@@ -530,7 +530,7 @@ static const struct gate {
 };
 
 /* A sample of the kernels may have more of those that only their own sizes reach. */
-static const double sample_slack = 0.1;
+static const double sample_slack = 0.2;
 
 /* The mean over kernels, so that the longest does not stand for all when every mutant is tried. */
 struct total {
