@@ -115,6 +115,18 @@ END
     [[ $output$stderr == *"launch k_repair "* ]]
 }
 
+@test "indices of outputs are told apart by their names where their extents are equal" {
+    cd "$BATS_TEST_TMPDIR"
+    printf '%s\n' 'kernel: k' 'params: {q: "in f16[b, m, hq, d]", k: "in f16[b, n, hq, d]", v: "in f16[b, n, hq, e]", o: "out f16[b, m, hq, e]",' \
+        '  lse: "out f32[b, hq, m]"}' 'compute: |' '  s[z, h, i, j] = sum[c](q[z, i, h, c] * k[z, j, h, c])' '  top[z, h, i] = max[j](s[z, h, i, j])' \
+        '  p[z, h, i, j] = exp(s[z, h, i, j] - top[z, h, i])' '  total[z, h, i] = sum[j](p[z, h, i, j])' \
+        '  o[z, i, h, c] = sum[j](f16(p[z, h, i, j]) * v[z, j, h, c]) / total[z, h, i]' '  lse[z, h, i] = top[z, h, i] + log(total[z, h, i])' \
+        'cases: {equal: {b: 2, m: 3, hq: 3, n: 20, d: 16, e: 16}}' >k.yaml
+    run -0 --separate-stderr kaio-emit -t sm_80 --explain -D m=3 -D hq=3 k.yaml
+    [[ $output$stderr == *"k: chain"* ]]
+    run -0 kaio-verify --run -d cpu --check -t sm_80 k.yaml
+}
+
 @test "nothing to stream, no rows, and rows without terms" {
     cd "$BATS_TEST_TMPDIR"
     spec ' in 0..min(n, i)' 'sum[c](q[i, c] * k[j, c])'

@@ -453,17 +453,20 @@ static struct lang_expr *copy(struct build *x, const struct lang_expr *from)
 
 /* ---- axes ------------------------------------------------------------------------------------ */
 
-/* The axis of the first output that an index of another one stands for: the first that is free and
- * has its extent. */
+/* The axis of the first output that an index of another one stands for: of those that are free and
+ * have its extent the one of its name, or else the first. */
 static struct lang_symbol *axis_for(const struct build *x, const struct lang_symbol *index,
                                     uint32_t *taken)
 {
-    for (uint32_t i = 0; i < x->naxis; i++)
-        if (!(*taken & 1u << i) && inspect_same_expr(x->axis[i]->dims[0], index->dims[0])) {
-            *taken |= 1u << i;
-            return x->axis[i];
-        }
-    return NULL;
+    uint32_t at = x->naxis;
+    for (uint32_t i = x->naxis; i-- > 0;)
+        if (!(*taken & 1u << i) && inspect_same_expr(x->axis[i]->dims[0], index->dims[0]) &&
+            (at == x->naxis || strcmp(x->axis[at]->name, index->name) != 0))
+            at = i;
+    if (at == x->naxis)
+        return NULL;
+    *taken |= 1u << at;
+    return x->axis[at];
 }
 
 static bool copy_output(struct build *x, const struct lang_equation *eq, struct chain_out *out)
