@@ -7,6 +7,8 @@
  * modules that name one; nothing is emitted for them. */
 #define KB(n) ((n)*1024u)
 static const struct ptx_target targets[] = {
+    {"sm_20", 20, 0, 20, KB(48), KB(48), 32768, 1536, 8},
+    {"sm_21", 21, 0, 20, KB(48), KB(48), 32768, 1536, 8},
     {"sm_30", 30, 0, 30, KB(48), KB(48), 65536, 2048, 16},
     {"sm_32", 32, 0, 40, KB(48), KB(48), 65536, 2048, 16},
     {"sm_35", 35, 0, 31, KB(48), KB(48), 65536, 2048, 16},

@@ -366,13 +366,15 @@ bool routine_call(struct copy *c, struct body *b, const struct ptx_item *item,
         call.operand[i] = inline_operand(c, b, &item->inst.operand[i], false);
     func_list callees = {0};
     add_callees(c, &call, &callees);
-    if (!callees.n)
-        return diag_error(c->diags, item->span,
-                          "no function whose address the module takes has these parameters");
     const uint32_t over = ptx_label_new(&c->b, "over"), behind = ptx_label_new(&c->b, "behind");
     if (call.guard >= 0)
         ptx_emit(&c->b, call.guard + b->first_reg, !call.guard_neg, "bra",
                  PTX_ARGS(ptx_label(over)));
+    if (!callees.n) { /* no address is that of such a function: a fault, if it is reached */
+        dispatch(c, call.operand[1], &callees, over);
+        ptx_label_here(&c->b, over);
+        return true;
+    }
     struct routine *r = routine_of(c, callees.v[0]);
     carry_all(c, b, r, &call, false);
     if (f)

@@ -161,3 +161,11 @@ END
         [[ "$output" = *"kernel 'k' is stuck: "*"short.ptx:20:5: note: block (0,0,0), warps 0-1, lanes 0-31: wait for $what"* ]]
     done
 }
+
+@test "a call through a register without any function that fits is wrong where it is reached, on the oldest targets too" {
+    null=$KAIO_SRCDIR/tests/data/run/null_call.ptx
+    run -0 kaio-run -d cpu --entry k --grid 1 --block 32 --arg 'out i32[2]=o.raw' --arg u64=0 "$null"
+    [[ $(od -An -td4 o.raw) == *" 7" ]]
+    run -3 kaio-run -d cpu --entry k --grid 1 --block 32 --arg 'out i32[2]=o.raw' --arg u64=4096 "$null"
+    [[ $output == *"null_call.ptx:19:9: error: kernel 'k': a call through a register that holds the address of no function"* ]]
+}
