@@ -53,6 +53,39 @@ void cg_nest_varies(struct cg *g, struct cg_nest *nest, int32_t reg)
     add_reg(g, nest, reg);
 }
 
+void cg_for_open(struct cg *g, struct cg_for *f, const char *head, const char *end,
+                 struct cg_val from, const struct cg_val *below)
+{
+    *f = (struct cg_for){.head = cg_label(g, head), .has_end = end != NULL};
+    if (end)
+        f->end = cg_label(g, end);
+    f->at = cg_new_mutable(g, from.type);
+    cg_move(g, f->at, from);
+    if (below) {
+        const struct cg_val none = cg_binary(g, OP_GE, cg_value(from.type, f->at), *below);
+        cg_jump_if(g, cg_reg(g, none), true, f->end);
+    }
+    f->mark = cg_scope_open(g);
+    cg_place(g, f->head);
+    cg_loop_head(g);
+    cg_nest_open(g, &f->nest, NULL);
+    cg_nest_varies(g, &f->nest, f->at);
+}
+
+void cg_for_close(struct cg *g, struct cg_for *f, enum dtype t, uint32_t step,
+                  const struct cg_val *below)
+{
+    CG_ASSIGN(g, f->at, dtype_bits(t) == 64 ? "add.s64" : "add.s32", ptx_r(f->at), ptx_imm(step));
+    if (below) {
+        const struct cg_val more = cg_binary(g, OP_LT, cg_value(t, f->at), *below);
+        cg_jump_if(g, cg_reg(g, more), true, f->head);
+    }
+    cg_nest_close(g, &f->nest);
+    cg_scope_close(g, f->mark);
+    if (f->has_end)
+        cg_place(g, f->end);
+}
+
 static bool varies_in(const struct cg *g, const struct cg_nest *nest, int32_t reg)
 {
     for (size_t i = 0; i < nest->assigned.n; i++)

@@ -242,28 +242,17 @@ static void add_columns(struct any *x, uint32_t n)
         cg_minmax(g, false, x->high[n], cg_binary(g, OP_ADD, x->first, cg_int(DT_I64, LANES)));
     from = cg_convert(g, cg_binary(g, OP_SUB, from, x->first), DT_I32);
     to = cg_freeze(g, cg_convert(g, cg_binary(g, OP_SUB, to, x->first), DT_I32));
-    const uint32_t head = cg_label(g, "term"), end = cg_label(g, "terms");
-    const int32_t at = cg_new_mutable(g, DT_I32);
-    struct cg_nest nest;
-    cg_move(g, at, from);
-    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, cg_value(DT_I32, at), to)), true, end);
-    const size_t mark = cg_scope_open(g), bound = g->bindings.n;
-    cg_place(g, head);
-    cg_loop_head(g);
-    cg_nest_open(g, &nest, NULL);
-    cg_nest_varies(g, &nest, at);
+    const size_t bound = g->bindings.n;
+    struct cg_for loop;
+    cg_for_open(g, &loop, "term", "terms", from, &to);
     for (uint32_t i = 0; i < s->npart; i++)
-        cg_bind(g, s->part[i].sym, from_lane(x, part[i], at), false);
-    const struct cg_val here = cg_index(g, cg_value(DT_I32, at));
+        cg_bind(g, s->part[i].sym, from_lane(x, part[i], loop.at), false);
+    const struct cg_val here = cg_index(g, cg_value(DT_I32, loop.at));
     cg_bind(g, x->f->j, cg_index(g, cg_binary(g, OP_ADD, x->first, here)), false);
     for (uint32_t k = 0; k < x->wide; k++)
         add_term(x, n, k);
-    CG_ASSIGN(g, at, "add.s32", ptx_r(at), ptx_imm(1));
-    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, cg_value(DT_I32, at), to)), true, head);
-    cg_nest_close(g, &nest);
+    cg_for_close(g, &loop, DT_I32, 1, &to);
     g->bindings.n = bound;
-    cg_scope_close(g, mark);
-    cg_place(g, end);
 }
 
 /* ---- all j ----------------------------------------------------------------------------------- */
@@ -302,25 +291,14 @@ static void add_step(struct any *x)
 static void for_steps(struct any *x, struct cg_val low, struct cg_val high)
 {
     struct cg *g = x->g;
-    const uint32_t head = cg_label(g, "step"), end = cg_label(g, "steps");
-    const int32_t at = cg_new_mutable(g, DT_I64);
-    struct cg_nest nest;
-    cg_move(g, at, low);
+    struct cg_for loop;
+    low = cg_convert(g, low, DT_I64);
     high = cg_freeze(g, high);
-    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, cg_value(DT_I64, at), high)), true, end);
-    const size_t mark = cg_scope_open(g);
-    cg_place(g, head);
-    cg_loop_head(g);
-    cg_nest_open(g, &nest, NULL);
-    cg_nest_varies(g, &nest, at);
-    x->first = cg_freeze(g, cg_value(DT_I64, at));
+    cg_for_open(g, &loop, "step", "steps", low, &high);
+    x->first = cg_freeze(g, cg_value(DT_I64, loop.at));
     x->j = cg_binary(g, OP_ADD, x->first, cg_convert(g, x->lane, DT_I64));
     add_step(x);
-    CG_ASSIGN(g, at, "add.s64", ptx_r(at), ptx_imm(LANES));
-    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, cg_value(DT_I64, at), high)), true, head);
-    cg_nest_close(g, &nest);
-    cg_scope_close(g, mark);
-    cg_place(g, end);
+    cg_for_close(g, &loop, DT_I64, LANES, &high);
 }
 
 /* Begins again where a maximum has stayed -inf: now as the equations have it. */
@@ -468,26 +446,16 @@ void chain_any_row(struct cg *g, const struct chain_form *f, const struct cg_val
                    struct cg_val lane)
 {
     struct any x = {.g = g, .f = f, .lane = lane};
-    const uint32_t head = cg_label(g, "columns");
-    const int32_t column = cg_new_mutable(g, DT_U32);
-    struct cg_nest nest;
+    struct cg_for loop;
+    struct cg_val end;
     memcpy(x.row, row, sizeof x.row);
     find_end(&x);
-    cg_move(g, column, cg_u32(0));
-    cg_place(g, head);
-    cg_loop_head(g);
-    const size_t mark = cg_scope_open(g);
-    cg_nest_open(g, &nest, NULL);
-    cg_nest_varies(g, &nest, column);
-    x.column = cg_freeze(g, cg_value(DT_U32, column));
+    cg_for_open(g, &loop, "columns", NULL, cg_u32(0), NULL);
+    x.column = cg_freeze(g, cg_value(DT_U32, loop.at));
     compute_columns(&x);
-    CG_ASSIGN(g, column, "add.s32", ptx_r(column), ptx_imm(x.wide * LANES));
-    if (x.wide) {
-        const struct cg_val end = cg_convert(g, x.end, DT_U32);
-        cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, cg_value(DT_U32, column), end)), true, head);
-    }
-    cg_nest_close(g, &nest);
-    cg_scope_close(g, mark);
+    if (x.wide)
+        end = cg_convert(g, x.end, DT_U32);
+    cg_for_close(g, &loop, DT_U32, x.wide * LANES, x.wide ? &end : NULL);
 }
 
 /* ---- the launch ------------------------------------------------------------------------------ */

@@ -230,6 +230,8 @@ struct chain_tile {
 };
 /* .g to .lane are set: finds the rest, and begins all streams. */
 void chain_tile_begin(struct chain_tile *x);
+/* Begins them anew. */
+void chain_tile_clear(struct chain_tile *x);
 /* Takes the scores of a tile whose first j is `first`, a u32: word w of 16 rows i and 8 j b is
  * score[n][((i * wide / 8) + b) * 4 + w]. Makes .word of them, and multiplies .sum by what it is
  * to be rescaled by. */

@@ -125,21 +125,11 @@ static void leave(struct left *l)
 static void for_blocks(struct left *l, void (*body)(struct left *l))
 {
     struct cg *g = l->x->g;
-    const uint32_t head = cg_label(g, "share");
-    const int32_t n = cg_new_mutable(g, DT_U32);
-    struct cg_nest nest;
-    cg_move(g, n, cg_u32(0));
-    cg_place(g, head);
-    cg_loop_head(g);
-    const size_t mark = cg_scope_open(g);
-    cg_nest_open(g, &nest, NULL);
-    cg_nest_varies(g, &nest, n);
-    stand_at(l, cg_freeze(g, cg_value(DT_U32, n)));
+    struct cg_for loop;
+    cg_for_open(g, &loop, "share", NULL, cg_u32(0), NULL);
+    stand_at(l, cg_freeze(g, cg_value(DT_U32, loop.at)));
     body(l);
-    CG_ASSIGN(g, n, "add.s32", ptx_r(n), ptx_imm(1));
-    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, cg_value(DT_U32, n), l->s->count)), true, head);
-    cg_nest_close(g, &nest);
-    cg_scope_close(g, mark);
+    cg_for_close(g, &loop, DT_U32, 1, &l->s->count);
 }
 
 static void fold_maxima(struct left *l)
@@ -203,17 +193,6 @@ static void fold_others(struct left *l)
         fold_sums(l, c);
 }
 
-static void clear(struct chain_tile *x)
-{
-    struct cg *g = x->g;
-    for (uint32_t n = 0; n < x->t->f->nstream; n++)
-        for (uint32_t row = 0; row < rows_of(x) && !stream(x, n)->has_column; row++)
-            cg_move(g, x->state[n][row], cg_reduce_identity(g, stream(x, n)->reduce, DT_F32));
-    for (uint32_t c = 0; c < x->t->ncolumn; c++)
-        for (uint32_t w = 0; w < sums_of(x); w++)
-            cg_move(g, x->sum[c][w], cg_float(g, DT_F32, 0));
-}
-
 /* Nothing is kept where the launch takes another entry, or finds that blocks don't share. */
 static struct lang_expr *where_shared(const struct chain_tile *x, const struct chain_split *s,
                                       struct lang_expr *n)
@@ -241,7 +220,7 @@ void chain_split_join(struct chain_tile *x, const struct chain_split *s, uint32_
     stand_at(&l, s->number);
     leave(&l);
     cg_arrive(g, cg_address(g, arrived, cg_index(g, s->group)), s->count, s->thread, skip);
-    clear(x);
+    chain_tile_clear(x);
     for_blocks(&l, fold_maxima);
     for_blocks(&l, fold_others);
     cg_scope_close(g, mark);

@@ -60,14 +60,24 @@ static void make_columns(struct chain_tile *x, uint32_t n)
     const uint32_t words = x->t->column[n].parts * x->high * x->wide / 4;
     x->sum[n] = ARENA_ARRAY(g->a, sums, int32_t);
     x->word[n] = ARENA_ARRAY(g->a, words, int32_t);
-    for (uint32_t i = 0; i < sums; i++) {
+    for (uint32_t i = 0; i < sums; i++)
         x->sum[n][i] = cg_new_mutable(g, DT_F32);
-        cg_move(g, x->sum[n][i], constant(g, 0));
-    }
     for (uint32_t i = 0; i < words; i++)
         x->word[n][i] = cg_new_mutable(g, DT_U32);
     for (uint32_t i = 0; i < rows_of(x); i++)
         x->scale[n][i] = cg_new_mutable(g, DT_F32);
+}
+
+void chain_tile_clear(struct chain_tile *x)
+{
+    struct cg *g = x->g;
+    for (uint32_t i = 0; i < x->t->f->nstream; i++)
+        for (uint32_t n = 0; n < rows_of(x) && !stream(x, i)->has_column; n++)
+            cg_move(g, x->state[i][n],
+                    cg_reduce_identity(g, stream(x, i)->reduce, stream(x, i)->type));
+    for (uint32_t i = 0; i < x->t->ncolumn; i++)
+        for (uint32_t w = 0; w < x->high * x->columns / 2; w++)
+            cg_move(g, x->sum[i][w], constant(g, 0));
 }
 
 void chain_tile_begin(struct chain_tile *x)
@@ -79,13 +89,12 @@ void chain_tile_begin(struct chain_tile *x)
         chain_repair_cover(x);
     for (uint32_t i = 0; i < x->t->f->nstream; i++) {
         const struct chain_stream *s = stream(x, i);
-        for (uint32_t n = 0; n < rows_of(x) && !s->has_column; n++) {
+        for (uint32_t n = 0; n < rows_of(x) && !s->has_column; n++)
             x->state[i][n] = cg_new_mutable(g, s->type);
-            cg_move(g, x->state[i][n], cg_reduce_identity(g, s->reduce, s->type));
-        }
     }
     for (uint32_t i = 0; i < x->t->ncolumn; i++)
         make_columns(x, i);
+    chain_tile_clear(x);
 }
 
 /* ---- a step ---------------------------------------------------------------------------------- */
@@ -557,31 +566,20 @@ void chain_tile_anew(struct chain_tile *x)
 {
     struct cg *g = x->g;
     const struct chain_tensor *t = x->t;
-    const uint32_t head = cg_label(g, "anew"), end = cg_label(g, "rows");
-    const int32_t n = cg_new_mutable(g, DT_U32);
+    const struct cg_val rows = cg_u32(x->high * 16);
     struct cg_val row[CHAIN_AXES];
-    struct cg_nest nest;
+    struct cg_for loop;
     memcpy(row, x->row, sizeof row);
-    cg_move(g, n, cg_u32(0));
-    cg_place(g, head);
-    cg_loop_head(g);
-    const size_t mark = cg_scope_open(g);
-    cg_nest_open(g, &nest, NULL);
-    cg_nest_varies(g, &nest, n);
-    const struct cg_val i = cg_freeze(g, cg_add(g, x->first, cg_value(DT_U32, n)));
+    cg_for_open(g, &loop, "anew", "rows", cg_u32(0), NULL);
+    const struct cg_val i = cg_freeze(g, cg_add(g, x->first, cg_value(DT_U32, loop.at)));
     struct cg_val extent = cg_u32(1);
     if (t->i < t->f->nrow) {
         row[t->i] = cg_index(g, i);
         extent = cg_convert(g, extent_of(g, t->f->row[t->i]).v, DT_U32);
     }
-    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, i, extent)), true, end);
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, i, extent)), true, loop.end);
     chain_any_row(g, chain_exact(t->f), row, x->lane);
-    CG_ASSIGN(g, n, "add.s32", ptx_r(n), ptx_imm(1));
-    const struct cg_val rows = cg_u32(x->high * 16);
-    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, cg_value(DT_U32, n), rows)), true, head);
-    cg_nest_close(g, &nest);
-    cg_scope_close(g, mark);
-    cg_place(g, end);
+    cg_for_close(g, &loop, DT_U32, 1, &rows);
 }
 
 void chain_tile_end(struct chain_tile *x)
