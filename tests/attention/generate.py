@@ -200,14 +200,14 @@ class Kernel:
 
     def draw_types(self):
         r = self.r
-        self.tq = r.choices(FLOATS, [5, 3, 2])[0]
+        self.tq = r.choices([*FLOATS, 'e4m3', 'e5m2'], [20, 12, 12, 5, 1])[0]
         self.tk = self.tq if self.chance(0.85) else r.choice(FLOATS + ['i8', 'e4m3'])
         self.tv = self.tk if self.chance(0.8) else r.choice(FLOATS + ['i8', 'e4m3'])
         if self.packed or self.shared:
             self.tv = self.tk
         if self.packed:
             self.tk = self.tv = self.tq
-        self.to = r.choices([self.tq, 'f32', r.choice(FLOATS)], [6, 3, 1])[0]
+        self.to = r.choices([self.tq if self.tq in FLOATS else 'bf16', 'f32', r.choice(FLOATS)], [6, 3, 1])[0]
 
     def draw_operands(self):
         if self.packed:
@@ -255,7 +255,7 @@ class Kernel:
         r = self.r
         self.scale_at = r.choices(['score', 'late', 'query', 'none'], [60, 15, 10, 15])[0]
         value = r.choice([0.05, 0.125, 0.17, 0.25]) * (0.01 if 'i8' in (self.tq, self.tk) else 1)
-        if 'e4m3' in (self.tq, self.tk):
+        if {'e4m3', 'e5m2'} & {self.tq, self.tk}:
             value *= 0.3
         kind = r.choice(['parameter', 'constant', 'expression'])
         if kind == 'parameter':
@@ -514,7 +514,7 @@ class Kernel:
         self.outputs(kind, total, soft)
 
     def draw_cast(self):
-        narrow = {'f16': 'f16', 'bf16': 'bf16', 'f32': 'f16', 'i8': 'f16', 'e4m3': 'e4m3'}[self.tv]
+        narrow = {'f16': 'f16', 'bf16': 'bf16', 'f32': 'f16', 'i8': 'f16', 'e4m3': 'e4m3', 'e5m2': 'e4m3'}[self.tv]
         return self.r.choices([narrow, None, self.r.choice(['f16', 'bf16'])], [60, 28, 12])[0]
 
     def outputs(self, kind, total, soft):

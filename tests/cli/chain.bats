@@ -157,9 +157,9 @@ END
         'compute: "y[i, c] = f16(sum[j](f16(relu(sum[k](x[i, k] * a[j, k]))) * b[j, c]))"' >k.yaml
     run -0 --separate-stderr kaio-emit --explain k.yaml
     [[ $output == *"k: matmul"* && $output != *": chain"* ]]
-    # f32 has no tensor cores here
-    printf '%s\n' 'kernel: k' 'params: {q: "in f32[m, d]", k: "in f32[n, d]", o: "out f32[m]"}' \
+    # f64 has no tensor cores here
+    printf '%s\n' 'kernel: k' 'params: {q: "in f64[m, d]", k: "in f64[n, d]", o: "out f64[m]"}' \
         'schedule: {strategy: chain, mma: sync}' 'compute: "o[i] = max[j](sum[c](q[i, c] * k[j, c]))"' >k.yaml
     run -2 kaio-emit k.yaml
-    [[ $output == *"tensor cores do not fit: line 4: its factors are not both f16, or bf16"* ]]
+    [[ $output == *"tensor cores do not fit: line 4: its factors are neither f16, bf16, f32 nor 8-bit floats"* ]]
 }

@@ -8,11 +8,17 @@
 
 #include "lower/extent.h"
 
-enum { SIZE = 2, PIECE = MMA_CHUNK / SIZE }; /* bytes of an element; elements of a piece */
+enum { MOST_PIECE = MMA_CHUNK, MOST_LANES = 8 }; /* elements of a piece; of a vector */
 
 static const struct matmul_operand *operand(const struct chain_slab *t)
 {
     return &t->m.f->operand[t->operand];
+}
+
+/* Elements of a piece. */
+static uint32_t piece_of(const struct chain_slab *t)
+{
+    return MMA_CHUNK * 8 / dtype_bits(t->type);
 }
 
 static uint32_t pieces_of_row(const struct chain_slab *t)
@@ -28,6 +34,12 @@ uint32_t chain_slab_bytes(const struct chain_slab *t)
 static bool lies_along_k(const struct chain_slab *t)
 {
     return t->lay.layout == MMA_ALONG_K;
+}
+
+/* Does the tile lie as the operand does in memory? */
+static bool lies_alike(const struct chain_slab *t)
+{
+    return lies_along_k(t) == operand(t)->along_k;
 }
 
 /* The row (column) and the term of the operand at a tile's row r and element e of it. */
@@ -59,13 +71,14 @@ void chain_slab_begin(struct chain_slab *t, struct cg_val thread)
     const struct cg_val zero = cg_u32(0);
     struct cg_val takes = cg_bool(g, true);
     int64_t always;
-    t->is_async = t->aligned && operand(t)->plain && g->target->sm >= 80 &&
-                  dtype_bits(operand(t)->plain->sym->type) == SIZE * 8;
-    t->row_step = t->threads / across;
+    t->is_async = t->aligned && operand(t)->plain && g->target->sm >= 80 && lies_alike(t) &&
+                  (operand(t)->cut == MATMUL_WHOLE || operand(t)->cut == MATMUL_CUT) &&
+                  operand(t)->plain->sym->type == t->type;
+    t->row_step = across > t->threads ? 1 : t->threads / across;
     t->count = (t->rows + t->row_step - 1) / t->row_step;
-    t->row = cg_binary(g, OP_DIV, thread, cg_u32(across));
-    t->piece = cg_binary(g, OP_MOD, thread, cg_u32(across));
-    if (t->threads % across || t->row_step > t->rows)
+    t->row = across > t->threads ? zero : cg_binary(g, OP_DIV, thread, cg_u32(across));
+    t->piece = across > t->threads ? thread : cg_binary(g, OP_MOD, thread, cg_u32(across));
+    if (across <= t->threads && (t->threads % across || t->row_step > t->rows))
         takes = cg_binary(g, OP_LT, t->row, cg_u32(t->row_step < t->rows ? t->row_step : t->rows));
     t->takes_part = cg_is_const(takes, &always) ? -1 : cg_reg(g, takes);
     if (!t->is_async || t->count == 1)
@@ -84,7 +97,7 @@ static struct cg_val row_of(const struct chain_slab *t, uint32_t n)
 
 static struct cg_val first_element(const struct chain_slab *t)
 {
-    return cg_mul(t->m.g, t->piece, PIECE);
+    return cg_mul(t->m.g, t->piece, piece_of(t));
 }
 
 static struct ptx_operand target(const struct chain_slab *t, uint32_t n)
@@ -150,12 +163,13 @@ static void stop_reading(struct cg *g)
 static void compute_piece(struct chain_slab *t, uint32_t n, struct cg_val at, struct cg_val k)
 {
     struct cg *g = t->m.g;
-    const uint32_t lanes = t->aligned ? PIECE : 1;
+    const uint32_t piece = piece_of(t), most = piece < MOST_LANES ? piece : MOST_LANES;
+    const uint32_t lanes = t->aligned && lies_alike(t) ? most : 1;
     const struct cg_val r = row_of(t, n);
     const int32_t there = exists(t, n);
-    struct cg_val v[PIECE];
+    struct cg_val v[MOST_PIECE];
     struct ptx_operand word[MMA_CHUNK / 4];
-    for (uint32_t i = 0; i < PIECE; i += lanes) {
+    for (uint32_t i = 0; i < piece; i += lanes) {
         const struct cg_val e = cg_add(g, first_element(t), cg_u32(i));
         const struct cg_val a = at_of(t, at, r, e), b = k_of(t, k, r, e);
         struct cg_val inside = is_inside(t, a, b);
@@ -165,12 +179,14 @@ static void compute_piece(struct chain_slab *t, uint32_t n, struct cg_val at, st
                      v + i);
     }
     for (uint32_t w = 0; w < MMA_CHUNK / 4; w++)
-        word[w] = cg_pack(g, operand(t)->type, 2, v + (size_t)2 * w);
+        word[w] = piece == MMA_CHUNK / 4
+                      ? ptx_r(cg_reg(g, v[w]))
+                      : cg_pack(g, t->type, piece / 4, v + (size_t)piece / 4 * w);
     ptx_emit(&g->b, there, false, "st.shared.v4.b32",
              PTX_ARGS(target(t, n), ptx_vec(&g->b, 4, word)));
 }
 
-void chain_bring(struct chain_slab *t, struct cg_val at, struct cg_val k)
+static void bring(struct chain_slab *t, struct cg_val at, struct cg_val k)
 {
     if (t->is_async) {
         copy_pieces(t, at, k);
@@ -180,4 +196,21 @@ void chain_bring(struct chain_slab *t, struct cg_val at, struct cg_val k)
     for (uint32_t n = 0; n < t->count; n++)
         compute_piece(t, n, at, k);
     stop_reading(t->m.g);
+}
+
+void chain_bring(struct chain_slab *t, struct cg_val at, struct cg_val k)
+{
+    struct cg *g = t->m.g;
+    const struct cg_val first = t->piece;
+    const int32_t takes_part = t->takes_part;
+    const uint32_t across = pieces_of_row(t);
+    /* rows may have more pieces than the block has threads */
+    for (uint32_t done = 0; done < across; done += t->threads) {
+        t->piece = cg_add(g, first, cg_u32(done));
+        if (done && done + t->threads > across)
+            t->takes_part = cg_reg(g, cg_binary(g, OP_LT, t->piece, cg_u32(across)));
+        bring(t, at, k);
+    }
+    t->piece = first;
+    t->takes_part = takes_part;
 }

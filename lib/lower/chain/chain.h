@@ -28,6 +28,7 @@
  *   chain/split.c    blocks that share a row's j
  *   chain/store.c    outputs of those
  *   chain/bring.c    operands' tiles, from memory to shared memory, by all threads
+ *   chain/multiply.c instructions of mma.sync on these
  *   chain/mma.c      the kernel by mma.sync
  *   chain/wgmma.c    the kernel by wgmma (chain/wgmma.h)
  *   chain/strategy.c the strategy
@@ -160,16 +161,19 @@ struct chain_product {
     const struct lang_symbol *raw; /* the local that stands for the product's sums */
     struct lang_expr *value;       /* what the score or the stream is of them */
     uint32_t stream;               /* its number, of a stream */
+    /* What the instructions take the operands as, f32 as tf32; and whether each of these goes as
+     * two of tf32, so that there are three products. */
+    struct mma_kind kind;
+    bool splits;
     /* Numbers of the type that stand for an element of the left operand together: it is f32 if
      * there are several, at most 1, and multiplied by CHAIN_SCALE where the type is f16, so that
-     * none of what counts is subnormal. */
+     * none of what counts is subnormal. 1 where the product .splits. */
     uint32_t parts;
 };
 enum { CHAIN_PARTS_MOST = 3, CHAIN_SCALE = 4096 };
 struct chain_tensor {
     const struct chain_form *f;
     uint32_t i; /* which of the row's axes a tile's rows run along; f->nrow: a tile has one row */
-    enum dtype type; /* of all operands: f16 or bf16 */
     struct chain_product score[CHAIN_SCORES];
     uint32_t ncolumn;
     struct chain_product column[CHAIN_COLUMNS]; /* operand 0: the stream's first part; 1: v */
@@ -179,6 +183,16 @@ struct chain_tensor {
 struct lang_expr *chain_replaced(struct cg *g, struct lang_expr *e, const struct lang_expr *from,
                                  const struct lang_symbol *sym, struct lang_expr *to);
 #define CHAIN_PART "part" /* the name of the left operand of a stream's product */
+/* Bytes of an element of the operand on this side, as it is multiplied. */
+static inline uint32_t chain_size(const struct chain_product *p, enum matmul_side side)
+{
+    return dtype_bits(side == MATMUL_A ? p->kind.left : p->kind.right) / 8;
+}
+/* Is a product of 8-bit floats, or does one split f32, among those of columns, or among all? */
+bool chain_has_bytes(const struct chain_tensor *t);
+bool chain_has_splits(const struct chain_tensor *t);
+/* The types that are multiplied, in words: f16; tf32x3; e4m3 and f16. */
+const char *chain_types(struct arena *a, const struct chain_tensor *t);
 /* Are all scores, and all streams with a column, products that tensor cores take? why: what is in
  * the way. */
 bool chain_find_products(struct cg *g, const struct chain_form *f, struct chain_tensor *t,
@@ -203,10 +217,13 @@ enum { CHAIN_HIGH = 2, CHAIN_ROWS = 2 * CHAIN_HIGH, CHAIN_WIDE = 256 };
 struct chain_tile {
     struct cg *g;
     const struct chain_tensor *t;
-    uint32_t high, wide;           /* blocks of 16 rows of a warp; j of a tile, a multiple of 16 */
-    uint32_t block_rows;           /* rows of the block */
-    uint32_t columns;              /* of the sums, a multiple of 16: all that there are */
-    struct cg_val row[CHAIN_AXES]; /* i64; that of .t->i is not used */
+    uint32_t high, wide; /* blocks of 16 rows of a warp; j of a tile, a multiple of 16 */
+    uint32_t block_rows; /* rows of the block */
+    uint32_t columns;    /* of the sums, a multiple of 16: all that there are */
+    /* Of each 16 columns a lane has four neighbours, 4 c to 4 c + 3: those of even numbers are in
+     * the first 8. Otherwise they are as above. */
+    bool fours;
+    struct cg_val row[CHAIN_AXES];    /* i64; that of .t->i is not used */
     struct cg_val first, block_first; /* u32: the first row of the warp, and of the block */
     struct cg_val lane;               /* u32 */
     struct cg_val share, shares;      /* u32: the block's number among those that share its rows */
@@ -225,8 +242,9 @@ struct chain_tile {
     int32_t *sum[CHAIN_COLUMNS]; /* mutable: word w of 16 rows i and 8 columns b: ((i * columns / 8)
                                     + b) * 4 + w */
     int32_t *word[CHAIN_COLUMNS]; /* mutable: the left operand of the second product, of its part
-                                     q, 16 rows i and 16 j n: (((q * high + i) * wide / 16) + n) *
-                                     4 + w */
+                                     q, 16 rows i and step n of its steps: (((q * high + i) * steps)
+                                     + n) * 4 + w */
+    int32_t bad; /* f32, mutable: NaN where a score that splits f32 was no number; -1: none does */
 };
 /* .g to .lane are set: finds the rest, and begins all streams. */
 void chain_tile_begin(struct chain_tile *x);
@@ -248,6 +266,15 @@ struct chain_values *chain_tile_terms(struct chain_tile *x, struct cg_val first,
                                       int32_t *const *score, bool masked);
 void chain_tile_words(struct chain_tile *x, const struct chain_values *v);
 void chain_tile_rescale(struct chain_tile *x);
+/* Takes notice of scores that are no numbers since they are of parts. */
+void chain_tile_look(struct chain_tile *x, uint32_t words, int32_t *const *score);
+/* Of the lane's pair n of neighbouring columns, of a row: where in the 8 columns of which block
+ * each is, and its number. */
+struct chain_column {
+    uint32_t block, pair;
+    struct cg_val at; /* u32 */
+};
+struct chain_column chain_tile_column(const struct chain_tile *x, uint32_t n, uint32_t which);
 /* After the last tile: stores the outputs of the warp's rows; those of rows that have infinities or
  * NaN are computed anew. */
 void chain_tile_end(struct chain_tile *x);
@@ -323,6 +350,7 @@ void chain_store(struct chain_tile *x);
 struct chain_slab {
     struct matmul m; /* finds the elements of a product's operand */
     uint32_t operand;
+    enum dtype type; /* of the tile's elements */
     struct mma_lay lay;
     uint32_t rows, offset; /* of the tile; bytes of shared memory in front of it */
     bool aligned;          /* what lies in memory as it is, is copied by whole pieces */
@@ -342,6 +370,25 @@ void chain_slab_begin(struct chain_slab *t, struct cg_val thread);
  * u32: by cp.async where it may, which the caller commits. What is outside of the operand is 0. */
 void chain_bring(struct chain_slab *t, struct cg_val at, struct cg_val k);
 
+/* ---- chain/multiply.c ------------------------------------------------------------------------ */
+
+/* A product, as a warp's lanes have it: 16 `high` rows, `wide` columns and so many steps of
+ * MMA_STEP bytes. */
+struct chain_multiply {
+    struct cg *g;
+    const struct chain_product *p;
+    uint32_t high, wide, steps;
+    const struct mma_lay *left, *right;
+    const int32_t *left_at, *right_at; /* the lane's addresses of these */
+    const int32_t *word; /* the left operand's words instead, of all parts and steps; or NULL */
+    int32_t *sum;        /* mutable */
+};
+/* The sums of a score: its words, where there are any, as mma_load_words() loads them, step by
+ * step. */
+void chain_multiply_score(const struct chain_multiply *m);
+/* Adds the products of a stream to its sums: words are as those of struct chain_tile. */
+void chain_multiply_column(const struct chain_multiply *m);
+
 /* ---- chain/mma.c ----------------------------------------------------------------------------- */
 
 struct chain_plan {
@@ -356,6 +403,11 @@ struct chain_plan {
 };
 /* An index' extent as a multiple of 16; `most` where it is not known. */
 uint32_t chain_padded(const struct lang_symbol *index, uint32_t most);
+/* The same of whole steps of a score, and of the sums' columns. */
+uint32_t chain_terms(const struct chain_product *p, uint32_t most);
+uint32_t chain_columns(const struct chain_tensor *t, uint32_t most);
+/* What the j of a tile are a multiple of. */
+uint32_t chain_unit(const struct chain_tensor *t);
 /* Bytes of dynamic shared memory. */
 uint32_t chain_mma_shared(const struct chain_tensor *t, const struct chain_plan *p);
 /* Code for the entry that has begun: its launch's grid. c: what the operands need is required. */

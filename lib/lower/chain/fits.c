@@ -43,7 +43,7 @@ static void lay(struct chain_box *s, const struct matmul_form *f, enum matmul_si
 
 uint32_t chain_wgmma_terms_of(const struct chain_wgmma *k, uint32_t n)
 {
-    return chain_padded(k->t->score[n].form.k, k->p->terms);
+    return chain_terms(&k->t->score[n], k->p->terms);
 }
 
 /* Bytes of dynamic shared memory. */

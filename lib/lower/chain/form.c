@@ -299,7 +299,7 @@ static bool set_extent(struct build *x, const struct lang_expr *e, const struct 
         f->j->dims[0] = n;
         return f->ends = true;
     }
-    if (inspect_same_expr(f->j->dims[0], n) || s->whole_low || !inspect_at_launch(s->whole_high))
+    if (inspect_same_expr(f->j->dims[0], n))
         return true;
     no(x, e->span, "'%s' has another range than in the first reduction", e->index[0]->name);
     return false;

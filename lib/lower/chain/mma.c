@@ -14,7 +14,7 @@
 
 enum {
     LANES = 32,
-    STEP = MMA_STEP / 2, /* terms of an instruction */
+    STEP = 16, /* what rows, columns and terms are multiples of */
     SHARED_ALIGN = 128,
     HELD = 48, /* words of q in registers, at most */
 };
@@ -45,30 +45,62 @@ uint32_t chain_padded(const struct lang_symbol *index, uint32_t most)
     return n < 1 ? STEP : (uint32_t)((n + STEP - 1) / STEP * STEP);
 }
 
-static struct mma_lay lay_of(const struct matmul_operand *o, uint32_t rows, uint32_t terms,
-                             uint32_t span)
+static uint32_t round_up(uint32_t n, uint32_t to)
 {
-    const bool tall = o->side == MATMUL_A;
-    return (struct mma_lay){.layout = o->along_k ? MMA_ALONG_K : MMA_16BIT,
-                            .tall = tall,
-                            .row_bytes = (o->along_k ? terms : rows) * 2,
-                            .span = span};
+    return (n + to - 1) / to * to;
+}
+
+uint32_t chain_terms(const struct chain_product *p, uint32_t most)
+{
+    return round_up(chain_padded(p->form.k, most), MMA_STEP / chain_size(p, MATMUL_A));
+}
+
+uint32_t chain_columns(const struct chain_tensor *t, uint32_t most)
+{
+    return round_up(chain_padded(t->f->column, most), chain_unit(t));
+}
+
+uint32_t chain_unit(const struct chain_tensor *t)
+{
+    return chain_has_bytes(t) ? MMA_STEP : STEP;
+}
+
+/* How an operand's tile lies: of f32 and of bytes as the instructions want it, wherever that is
+ * otherwise in memory. */
+static struct mma_lay lay_of(const struct chain_product *p, const struct matmul_operand *o,
+                             bool is_score, uint32_t rows, uint32_t terms, uint32_t span)
+{
+    const uint32_t size = chain_size(p, o->side);
+    struct mma_lay l = {.tall = o->side == MATMUL_A, .span = span};
+    if (size == 2)
+        l.layout = o->along_k ? MMA_ALONG_K : MMA_16BIT;
+    else if (is_score && (o->along_k || l.tall || size == 1))
+        l.layout = MMA_ALONG_K;
+    else if (size == 4)
+        l.layout = MMA_SINGLES;
+    else /* pairs of neighbouring bytes */
+        l = (struct mma_lay){.layout = MMA_16BIT, .span = span / 2};
+    l.paired = !is_score && size == 4;
+    l.row_bytes = (l.layout == MMA_ALONG_K ? terms : rows) * size;
+    return l;
 }
 
 /* Lays the tile of a product's operand, `at` rows (columns) of `terms` each, behind the bytes that
  * are taken. */
-static void lay(struct chain_slab *s, const struct chain_plan *p, const struct matmul_form *f,
-                uint32_t operand, uint32_t at, uint32_t terms, uint32_t span, uint32_t *bytes)
+static void lay(struct chain_slab *s, const struct chain_plan *p, const struct chain_product *of,
+                enum matmul_side side, bool is_score, uint32_t at, uint32_t terms, uint32_t *bytes)
 {
-    const struct matmul_operand *o = &f->operand[operand];
+    const struct matmul_form *f = &of->form;
     s->m.f = f;
-    s->operand = operand;
-    s->lay = lay_of(o, at, terms, span);
-    s->rows = o->along_k ? at : terms;
+    s->operand = f->operand[0].side == side ? 0 : 1;
+    s->type = side == MATMUL_A ? of->kind.left : of->kind.right;
+    s->lay = lay_of(of, &f->operand[s->operand], is_score, at, terms,
+                    side == MATMUL_A ? p->high * 16 : at);
+    s->rows = s->lay.layout == MMA_ALONG_K ? at : terms;
     s->offset = *bytes;
     s->aligned = p->aligned;
     s->threads = p->warps * LANES;
-    *bytes += (chain_slab_bytes(s) + SHARED_ALIGN - 1) / SHARED_ALIGN * SHARED_ALIGN;
+    *bytes += round_up(chain_slab_bytes(s), SHARED_ALIGN);
 }
 
 static uint32_t block_rows(const struct chain_plan *p)
@@ -76,24 +108,17 @@ static uint32_t block_rows(const struct chain_plan *p)
     return p->warps * p->high * 16;
 }
 
-static uint32_t of_side(const struct matmul_form *f, enum matmul_side side)
-{
-    return f->operand[0].side == side ? 0 : 1;
-}
-
 static uint32_t lay_all(struct kernel *k, const struct chain_tensor *t, const struct chain_plan *p)
 {
     uint32_t bytes = 0;
     for (uint32_t i = 0; i < t->f->nscore; i++) {
-        const struct matmul_form *f = &t->score[i].form;
-        const uint32_t terms = chain_padded(f->k, p->terms);
-        lay(&k->q[i], p, f, of_side(f, MATMUL_A), block_rows(p), terms, p->high * 16, &bytes);
-        lay(&k->k[i], p, f, of_side(f, MATMUL_B), p->wide, terms, p->wide, &bytes);
+        const struct chain_product *of = &t->score[i];
+        const uint32_t terms = chain_terms(of, p->terms);
+        lay(&k->q[i], p, of, MATMUL_A, true, block_rows(p), terms, &bytes);
+        lay(&k->k[i], p, of, MATMUL_B, true, p->wide, terms, &bytes);
     }
-    for (uint32_t i = 0; i < t->ncolumn; i++) {
-        const struct matmul_form *f = &t->column[i].form;
-        lay(&k->v[i], p, f, of_side(f, MATMUL_B), p->columns, p->wide, p->columns, &bytes);
-    }
+    for (uint32_t i = 0; i < t->ncolumn; i++)
+        lay(&k->v[i], p, &t->column[i], MATMUL_B, false, p->columns, p->wide, &bytes);
     return bytes;
 }
 
@@ -204,6 +229,17 @@ static void find_threads(struct kernel *k)
     k->shared = cg_pure(g, PTX_B32, "mov.u32", 1, &shared);
 }
 
+static uint32_t steps_of_score(const struct kernel *k, uint32_t n)
+{
+    const struct chain_product *p = &k->t->score[n];
+    return chain_terms(p, k->p->terms) * chain_size(p, MATMUL_A) / MMA_STEP;
+}
+
+static uint32_t steps_of_column(const struct kernel *k, uint32_t n)
+{
+    return k->p->wide * chain_size(&k->t->column[n], MATMUL_A) / MMA_STEP;
+}
+
 /* Where a product's operands are found: the values of the row's axes, and the extents. */
 static void begin_slab(struct kernel *k, struct chain_slab *s)
 {
@@ -224,11 +260,11 @@ static void begin_slab(struct kernel *k, struct chain_slab *s)
     chain_slab_begin(s, k->thread);
 }
 
-static void find_addresses(struct kernel *k, const struct chain_slab *s, uint32_t terms,
+static void find_addresses(struct kernel *k, const struct chain_slab *s, uint32_t steps,
                            struct cg_val base, int32_t *at)
 {
     struct cg *g = k->g;
-    for (uint32_t way = 0; way < mma_ways(&s->lay, terms / STEP); way++)
+    for (uint32_t way = 0; way < mma_ways(&s->lay, steps); way++)
         at[way] =
             cg_reg(g, mma_lane_address(g, &s->lay, k->x.lane, base, way, k->shared, s->offset));
 }
@@ -238,18 +274,17 @@ static void begin_tiles(struct kernel *k)
     struct cg *g = k->g;
     const struct cg_val zero = cg_u32(0), rows = cg_mul(g, k->warp, k->p->high * 16);
     for (uint32_t i = 0; i < k->t->f->nscore; i++) {
-        const uint32_t terms = chain_padded(k->t->score[i].form.k, k->p->terms);
         begin_slab(k, &k->q[i]);
         begin_slab(k, &k->k[i]);
-        find_addresses(k, &k->q[i], terms, rows, k->q_at[i]);
-        find_addresses(k, &k->k[i], terms, zero, k->k_at[i]);
+        find_addresses(k, &k->q[i], steps_of_score(k, i), rows, k->q_at[i]);
+        find_addresses(k, &k->k[i], steps_of_score(k, i), zero, k->k_at[i]);
         k->score[i] = ARENA_ARRAY(g->a, k->p->high * k->p->wide / 2, int32_t);
         for (uint32_t w = 0; w < k->p->high * k->p->wide / 2; w++)
             k->score[i][w] = cg_new_mutable(g, DT_F32);
     }
     for (uint32_t i = 0; i < k->t->ncolumn; i++) {
         begin_slab(k, &k->v[i]);
-        find_addresses(k, &k->v[i], k->p->wide, zero, k->v_at[i]);
+        find_addresses(k, &k->v[i], steps_of_column(k, i), zero, k->v_at[i]);
     }
 }
 
@@ -261,11 +296,6 @@ static int32_t *words(struct cg *g, uint32_t n)
     for (uint32_t i = 0; i < n; i++)
         w[i] = cg_new_mutable(g, DT_U32);
     return w;
-}
-
-static uint32_t steps_of_score(const struct kernel *k, uint32_t n)
-{
-    return chain_padded(k->t->score[n].form.k, k->p->terms) / STEP;
 }
 
 /* Loads q's words once, where registers have room for all of them. */
@@ -281,48 +311,35 @@ static void hold(struct kernel *k)
     }
 }
 
-static void multiply(struct kernel *k, const int32_t *d, const int32_t *a, const int32_t *b)
+static void multiply_scores(struct kernel *k)
 {
-    const struct mma_kind kind = {k->t->type, k->t->type};
-    mma_product(k->g, &kind, d, d, a, b);
-    for (uint32_t i = 0; i < 4; i++)
-        cg_assigned(k->g, d[i]);
+    for (uint32_t n = 0; n < k->t->f->nscore; n++)
+        chain_multiply_score(&(struct chain_multiply){.g = k->g,
+                                                      .p = &k->t->score[n],
+                                                      .high = k->p->high,
+                                                      .wide = k->p->wide,
+                                                      .steps = steps_of_score(k, n),
+                                                      .left = &k->q[n].lay,
+                                                      .right = &k->k[n].lay,
+                                                      .left_at = k->q_at[n],
+                                                      .right_at = k->k_at[n],
+                                                      .word = k->held[n],
+                                                      .sum = k->score[n]});
+    chain_tile_look(&k->x, k->p->high * k->p->wide / 2, k->score);
 }
 
-static void multiply_scores(struct kernel *k, uint32_t n)
+static void multiply_columns(struct kernel *k)
 {
-    struct cg *g = k->g;
-    const uint32_t wide = k->p->wide, each = mma_words(&k->q[n].lay);
-    int32_t *const kw = words(g, mma_words(&k->k[n].lay));
-    int32_t *const own = k->held[n] ? NULL : words(g, each);
-    for (uint32_t w = 0; w < k->p->high * wide / 2; w++)
-        cg_move(g, k->score[n][w], cg_float(g, DT_F32, 0));
-    for (uint32_t s = 0; s < steps_of_score(k, n); s++) {
-        const int32_t *q = own ? own : k->held[n] + (size_t)s * each;
-        if (own)
-            mma_load_words(g, &k->q[n].lay, k->q_at[n], s, own);
-        mma_load_words(g, &k->k[n].lay, k->k_at[n], s, kw);
-        for (uint32_t b = 0; b < wide / 8; b++)
-            for (uint32_t i = 0; i < k->p->high; i++)
-                multiply(k, k->score[n] + (size_t)(i * wide / 8 + b) * 4, q + (size_t)4 * i,
-                         kw + (size_t)2 * b);
-    }
-}
-
-static void multiply_columns(struct kernel *k, uint32_t n)
-{
-    struct cg *g = k->g;
-    const uint32_t columns = k->p->columns, steps = k->p->wide / STEP;
-    int32_t *const v = words(g, mma_words(&k->v[n].lay));
-    for (uint32_t s = 0; s < steps; s++) {
-        mma_load_words(g, &k->v[n].lay, k->v_at[n], s, v);
-        for (uint32_t q = 0; q < k->t->column[n].parts; q++)
-            for (uint32_t b = 0; b < columns / 8; b++)
-                for (uint32_t i = 0; i < k->p->high; i++)
-                    multiply(k, k->x.sum[n] + (size_t)(i * columns / 8 + b) * 4,
-                             k->x.word[n] + (size_t)((q * k->p->high + i) * steps + s) * 4,
-                             v + (size_t)2 * b);
-    }
+    for (uint32_t n = 0; n < k->t->ncolumn; n++)
+        chain_multiply_column(&(struct chain_multiply){.g = k->g,
+                                                       .p = &k->t->column[n],
+                                                       .high = k->p->high,
+                                                       .wide = k->p->columns,
+                                                       .steps = steps_of_column(k, n),
+                                                       .right = &k->v[n].lay,
+                                                       .right_at = k->v_at[n],
+                                                       .word = k->x.word[n],
+                                                       .sum = k->x.sum[n]});
 }
 
 /* ---- along j --------------------------------------------------------------------------------- */
@@ -368,14 +385,12 @@ static void for_tiles(struct kernel *k)
     cg_nest_varies(g, &nest, j);
     const struct cg_val here = cg_freeze(g, cg_value(DT_U32, j));
     bring_v(k, here);
-    for (uint32_t i = 0; i < k->t->f->nscore; i++)
-        multiply_scores(k, i);
+    multiply_scores(k);
     chain_tile_step(&k->x, here, k->score);
     meet(k);
     CG_ASSIGN(g, j, "add.s32", ptx_r(j), ptx_imm(k->p->wide));
     bring_k(k, cg_value(DT_U32, j));
-    for (uint32_t i = 0; i < k->t->ncolumn; i++)
-        multiply_columns(k, i);
+    multiply_columns(k);
     meet(k);
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, cg_value(DT_U32, j), k->x.to)), true, head);
     cg_nest_close(g, &nest);
@@ -389,7 +404,8 @@ static void require_alignment(struct kernel *k, const struct chain_slab *s,
     const struct matmul_operand *o = &s->m.f->operand[s->operand];
     const struct lang_symbol *t = o->plain ? o->plain->sym : o->eq->sym;
     if (s->aligned)
-        variant_require_multiple(k->g, c, t->dims[t->rank - 1], MMA_CHUNK / 2);
+        variant_require_multiple(k->g, c, t->dims[t->rank - 1],
+                                 MMA_CHUNK * 8 / dtype_bits(s->type));
     for (size_t i = 0; i < s->m.reader.needs.n; i++)
         variant_require_multiple(k->g, c, s->m.reader.needs.v[i].e, s->m.reader.needs.v[i].of);
 }
@@ -404,8 +420,11 @@ struct lang_expr *chain_mma(struct cg *g, const struct chain_tensor *t, const st
                                .high = p->high,
                                .wide = p->wide,
                                .block_rows = block_rows(p),
-                               .columns = p->columns};
+                               .columns = p->columns,
+                               .fours = chain_has_bytes(t)};
     lay_all(k, t, p);
+    if (chain_has_bytes(t) || chain_has_splits(t))
+        g->func->minnctapersm = 1; /* words on their way take more registers than ptxas expects */
     find_threads(k);
     struct lang_expr *grid = find_block(k);
     chain_tile_begin(&k->x);

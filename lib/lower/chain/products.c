@@ -60,15 +60,59 @@ struct lang_expr *chain_replaced(struct cg *g, struct lang_expr *e, const struct
         c->args[i] = chain_replaced(g, e->args[i], from, sym, to);
     if (e->pad)
         c->pad = chain_replaced(g, e->pad, from, sym, to);
-    return c;
+    const bool is_same = c->kind == E_CAST && c->type == c->args[0]->type;
+    return is_same ? c->args[0] : c;
 }
 
 /* ---- one product ----------------------------------------------------------------------------- */
 
-/* The types of both operands; DT_VOID: tensor cores don't have it. */
-static enum dtype type_of(const struct matmul_form *f)
+static uint32_t of_side(const struct matmul_form *f, enum matmul_side side)
 {
-    return f->type == MATMUL_F16 ? DT_F16 : f->type == MATMUL_BF16 ? DT_BF16 : DT_VOID;
+    return f->operand[0].side == side ? 0 : 1;
+}
+
+/* The operands, 8-bit floats, are multiplied as f16, which has their values. */
+static void widen(struct finder *x, struct matmul_form *f)
+{
+    f->type = MATMUL_F16;
+    for (uint32_t i = 0; i < f->noperand; i++) {
+        struct matmul_operand *o = &f->operand[i];
+        struct lang_symbol *sym = ARENA_NEW(x->g->a, struct lang_symbol);
+        struct lang_equation *eq = ARENA_NEW(x->g->a, struct lang_equation);
+        const bool is_part = o->plain && strcmp(o->plain->sym->name, CHAIN_PART) == 0;
+        *sym = *o->eq->sym;
+        *eq = *o->eq;
+        sym->type = o->type = DT_F16;
+        sym->def = eq;
+        eq->sym = sym;
+        eq->rhs = matmul_as(x->g, eq->rhs, DT_F16);
+        o->eq = eq;
+        o->plain = is_part ? o->plain : NULL;
+    }
+}
+
+/* What the instructions take the operands as. False: nothing that tensor cores have. */
+static bool find_kind(struct finder *x, struct chain_product *p)
+{
+    enum { HAS_BYTES = 89 };
+    struct matmul_form *f = &p->form;
+    p->splits = false;
+    switch (f->type) {
+    case MATMUL_F16:
+    case MATMUL_BF16:
+    case MATMUL_TF32: break;
+    case MATMUL_FP8:
+        if (x->g->target->sm < HAS_BYTES)
+            widen(x, f);
+        break;
+    case MATMUL_F32: p->splits = true; break;
+    case MATMUL_F64:
+    case MATMUL_INT8:
+    case MATMUL_I32: return false;
+    }
+    p->kind.left = f->operand[of_side(f, MATMUL_A)].type;
+    p->kind.right = f->operand[of_side(f, MATMUL_B)].type;
+    return true;
 }
 
 /* Analyses the product; its rows are those of the last of the row's axes. */
@@ -81,15 +125,14 @@ static bool analyse(struct finder *x, struct lang_symbol *last, struct lang_expr
         return false;
     if (f->pairs || f->nproduct != 1 || f->noperand != 2)
         return lower_lacks(x->why, s, "this is no sum of products");
-    if (type_of(f) == DT_VOID)
-        return lower_lacks(x->why, s, "its factors are not both f16, or bf16");
+    if (f->type == MATMUL_F32 && !x->g->contract_fma)
+        return lower_lacks(x->why, s, "math: strict leaves f32 as it is, not in parts");
+    if (!find_kind(x, p))
+        return lower_lacks(x->why, s, "its factors are neither f16, bf16, f32 nor 8-bit floats");
     if (!f->i != (x->t->i == x->f->nrow))
         return lower_lacks(x->why, s, "its rows run along another axis");
-    if (x->t->type != DT_VOID && x->t->type != type_of(f))
-        return lower_lacks(x->why, s, "its factors are of another type than the first ones");
     if (f->i && f->axis_i + 1 != x->naxis)
         return lower_lacks(x->why, s, "its rows run along another axis");
-    x->t->type = type_of(f);
     struct lang_symbol *raw = ARENA_NEW(x->g->a, struct lang_symbol);
     *raw = (struct lang_symbol){.kind = SYM_LOCAL, .name = "product", .span = s, .type = f->sum};
     p->raw = raw;
@@ -119,9 +162,9 @@ static bool find_score(struct finder *x, uint32_t n)
     return true;
 }
 
-/* p[row.., j] of type t, which stands for the stream's part. */
+/* p[row.., j] of type t, which stands for the stream's part, as what that is of or as it is. */
 static struct lang_expr *read_of(const struct finder *x, const struct chain_part *part,
-                                 enum dtype t)
+                                 enum dtype t, bool casts)
 {
     struct lang_expr *e = ARENA_NEW(x->g->a, struct lang_expr);
     struct lang_symbol *sym = tensor(x, CHAIN_PART, t, x->f->j);
@@ -135,12 +178,12 @@ static struct lang_expr *read_of(const struct finder *x, const struct chain_part
                             .height = 2};
     for (uint32_t i = 0; i < sym->rank; i++)
         e->args[i] = chain_name(x->g, i < x->naxis ? x->axis[i] : x->f->j, e->span);
-    return matmul_cast(x->g, e, part->e->type);
+    return casts ? matmul_cast(x->g, e, part->e->type) : e;
 }
 
-/* The sum's terms with a part of type t. */
+/* The sum's terms with a part of type t, in the place of the stream's or cast to what that is. */
 static struct lang_expr *terms_with(const struct finder *x, const struct chain_stream *s,
-                                    enum dtype t)
+                                    enum dtype t, bool casts)
 {
     struct lang_expr *sum = ARENA_NEW(x->g->a, struct lang_expr);
     *sum = (struct lang_expr){.kind = E_REDUCE,
@@ -152,7 +195,8 @@ static struct lang_expr *terms_with(const struct finder *x, const struct chain_s
                               .nargs = 1,
                               .args = ARENA_ARRAY(x->g->a, 1, struct lang_expr *)};
     sum->index[0] = x->f->j;
-    sum->args[0] = chain_replaced(x->g, s->term, NULL, s->part[0].sym, read_of(x, &s->part[0], t));
+    sum->args[0] =
+        chain_replaced(x->g, s->term, NULL, s->part[0].sym, read_of(x, &s->part[0], t, casts));
     sum->height = s->term->height + 4;
     return sum;
 }
@@ -178,11 +222,9 @@ static bool analyse_parts(struct finder *x, uint32_t n, struct chain_product *p)
     for (uint32_t i = 0; i < COUNT(types); i++) {
         struct buf *const why = x->why;
         struct buf nobody = buf_in(x->g->a);
-        if (x->t->type != DT_VOID && x->t->type != types[i])
-            continue;
         x->why = &nobody;
-        const bool fits = analyse(x, x->f->column, terms_with(x, s, types[i]), p) &&
-                          x->t->type == types[i];
+        const bool fits = analyse(x, x->f->column, terms_with(x, s, types[i], true), p) &&
+                          p->kind.left == types[i];
         x->why = why;
         if (!fits)
             continue;
@@ -191,7 +233,20 @@ static bool analyse_parts(struct finder *x, uint32_t n, struct chain_product *p)
             unscale(x, p);
         return true;
     }
-    return lower_lacks(x->why, s->span, "its factors are not both f16, or bf16");
+    return false;
+}
+
+/* Of a type that the product does not take, the part is what f32 has of it. */
+static bool analyse_part(struct finder *x, uint32_t n, struct chain_product *p)
+{
+    const struct chain_stream *s = &x->f->stream[n];
+    const enum dtype t = s->part[0].e->type;
+    if (t == DT_F32 && s->running >= 0 && analyse_parts(x, n, p))
+        return true;
+    if (!analyse(x, x->f->column, terms_with(x, s, t, true), p))
+        return false;
+    return t == DT_F32 || p->kind.left != DT_F32 ||
+           analyse(x, x->f->column, terms_with(x, s, DT_F32, false), p);
 }
 
 static bool find_column(struct finder *x, uint32_t n)
@@ -205,9 +260,7 @@ static bool find_column(struct finder *x, uint32_t n)
     x->t->ncolumn++;
     p->stream = n;
     p->parts = 1;
-    const bool is_split = s->part[0].e->type == DT_F32 && s->running >= 0;
-    if (is_split ? !analyse_parts(x, n, p)
-                 : !analyse(x, x->f->column, terms_with(x, s, s->part[0].e->type), p))
+    if (!analyse_part(x, n, p))
         return false;
     const struct lang_expr *left = p->form.operand[0].plain;
     if (!left || strcmp(left->sym->name, CHAIN_PART) != 0)
@@ -261,11 +314,71 @@ static uint32_t choose_rows(const struct chain_form *f)
     return best;
 }
 
+/* ---- questions ------------------------------------------------------------------------------- */
+
+bool chain_has_bytes(const struct chain_tensor *t)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < t->ncolumn; i++)
+        has |= chain_size(&t->column[i], MATMUL_A) == 1;
+    return has;
+}
+
+bool chain_has_splits(const struct chain_tensor *t)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < t->f->nscore; i++)
+        has |= t->score[i].splits;
+    for (uint32_t i = 0; i < t->ncolumn; i++)
+        has |= t->column[i].splits;
+    return has;
+}
+
+static const char *type_text(const struct chain_product *p)
+{
+    return p->splits ? "tf32x3" : p->kind.left == DT_F32 ? "tf32" : dtype_name(p->kind.left);
+}
+
+const char *chain_types(struct arena *a, const struct chain_tensor *t)
+{
+    const char *all = "", *seen[CHAIN_SCORES + CHAIN_COLUMNS];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < t->f->nscore + t->ncolumn; i++) {
+        const bool is_score = i < t->f->nscore;
+        const char *one = type_text(is_score ? &t->score[i] : &t->column[i - t->f->nscore]);
+        bool known = false;
+        for (uint32_t k = 0; k < n; k++)
+            known |= strcmp(seen[k], one) == 0;
+        if (known)
+            continue;
+        seen[n++] = one;
+        all = n == 1 ? one : arena_printf(a, "%s and %s", all, one);
+    }
+    return all;
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
+/* Columns lie as 8-bit floats' products have them, or all as others' have them. */
+static void agree_on_columns(struct finder *x)
+{
+    bool others = false;
+    for (uint32_t i = 0; i < x->t->ncolumn; i++)
+        others |= chain_size(&x->t->column[i], MATMUL_A) != 1;
+    for (uint32_t i = 0; i < x->t->ncolumn && others; i++) {
+        struct chain_product *p = &x->t->column[i];
+        if (chain_size(p, MATMUL_A) != 1)
+            continue;
+        widen(x, &p->form);
+        p->kind = (struct mma_kind){DT_F16, DT_F16};
+    }
+}
+
 bool chain_find_products(struct cg *g, const struct chain_form *f, struct chain_tensor *t,
                          struct buf *why)
 {
     struct finder x = {.g = g, .f = f, .t = t, .why = why};
-    *t = (struct chain_tensor){.f = f, .i = choose_rows(f), .type = DT_VOID};
+    *t = (struct chain_tensor){.f = f, .i = choose_rows(f)};
     if (!f->ends)
         return lower_lacks(why, f->stage->eq[0]->span, "where '%s' ends in memory is not known",
                            f->j->name);
@@ -282,5 +395,6 @@ bool chain_find_products(struct cg *g, const struct chain_form *f, struct chain_
     for (uint32_t i = 0; i < f->nstream; i++)
         if (f->stream[i].has_column && !find_column(&x, i))
             return false;
+    agree_on_columns(&x);
     return true;
 }

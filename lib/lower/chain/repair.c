@@ -32,8 +32,8 @@ static struct extent parts_of(struct cg *g, const struct chain_tensor *t)
 static struct lang_expr *words_of(struct cg *g, const struct chain_tensor *t)
 {
     const struct lang_symbol *i = rows_of(t);
-    struct lang_expr *n =
-        i ? lx_ceil_div_int(g->a, i->dims[0], CHAIN_REPAIR_BLOCK) : lx_int(g->a, 1);
+    struct lang_expr *n = i ? lx_ceil_div_int(g->a, i->dims[0], CHAIN_REPAIR_BLOCK)
+                            : lx_int(g->a, 1);
     for (uint32_t a = 0; a < t->f->nrow; a++)
         if (a != t->i)
             n = lx_mul(g->a, n, t->f->row[a]->dims[0]);

@@ -62,7 +62,7 @@ static uint32_t words_of(const struct chain_tile *x)
     uint32_t n = x->t->ncolumn * sums_of(x);
     for (uint32_t i = 0; i < x->t->f->nstream; i++)
         n += stream(x, i)->has_column ? 0 : rows_of(x);
-    return n;
+    return n + (x->bad >= 0);
 }
 
 /* The number of a stream's first word: states come first. */
@@ -118,6 +118,8 @@ static void leave(struct left *l)
     for (uint32_t c = 0; c < x->t->ncolumn; c++)
         for (uint32_t w = 0; w < sums_of(x); w++)
             PTX(&g->b, "st.global.f32", place(l, word_of_sum(x, c) + w), ptx_r(x->sum[c][w]));
+    if (x->bad >= 0)
+        PTX(&g->b, "st.global.f32", place(l, l->words - 1), ptx_r(x->bad));
 }
 
 /* ---- what the last block makes of it --------------------------------------------------------- */
@@ -191,6 +193,9 @@ static void fold_others(struct left *l)
                 fold_state(l, n, row);
     for (uint32_t c = 0; c < x->t->ncolumn; c++)
         fold_sums(l, c);
+    if (x->bad >= 0)
+        cg_move(x->g, x->bad,
+                cg_binary(x->g, OP_ADD, cg_value(DT_F32, x->bad), load(l, l->words - 1)));
 }
 
 /* Nothing is kept where the launch takes another entry, or finds that blocks don't share. */

@@ -14,10 +14,10 @@ static void bind_states(struct chain_tile *x, uint32_t row)
             cg_bind(x->g, f->stream[i].sym, cg_value(f->stream[i].type, x->state[i][row]), false);
 }
 
-static void bind_sums(struct chain_tile *x, uint32_t row, uint32_t b, uint32_t pair)
+static void bind_sums(struct chain_tile *x, uint32_t row, const struct chain_column *at)
 {
     struct cg *g = x->g;
-    const uint32_t word = ((row / 2 * x->columns / 8) + b) * 4 + row % 2 * 2 + pair;
+    const uint32_t word = ((row / 2 * x->columns / 8) + at->block) * 4 + row % 2 * 2 + at->pair;
     for (uint32_t c = 0; c < x->t->ncolumn; c++) {
         const struct chain_product *p = &x->t->column[c];
         cg_bind(g, p->raw, cg_value(DT_F32, x->sum[c][word]), false);
@@ -49,19 +49,19 @@ static bool is_paired(const struct chain_tile *x, const struct lang_equation *eq
            lang_const_int(x->t->f->column->dims[0], &n) && n % 2 == 0;
 }
 
-static void store_pair(struct chain_tile *x, uint32_t row, uint32_t b)
+static void store_pair(struct chain_tile *x, uint32_t row, uint32_t n)
 {
     struct cg *g = x->g;
     const struct chain_form *f = x->t->f;
     struct cg_val v[CHAIN_OUTS][2], c[2], end = extent_of(g, f->column).v;
     struct cg_place_of at[CHAIN_OUTS][2];
-    const struct cg_val member = cg_binary(g, OP_AND, x->lane, cg_u32(3));
     for (uint32_t pair = 0; pair < 2; pair++) {
         const size_t bound = g->bindings.n;
-        c[pair] = cg_index(g, cg_add(g, cg_mul(g, member, 2), cg_u32(b * 8 + pair)));
+        const struct chain_column column = chain_tile_column(x, n, pair);
+        c[pair] = cg_index(g, column.at);
         cg_bind(g, f->column, c[pair], false);
         const struct cg_guard before = cg_guard(g, cg_binary(g, OP_LT, c[pair], end), true);
-        bind_sums(x, row, b, pair);
+        bind_sums(x, row, &column);
         for (uint32_t i = 0; i < f->nout; i++)
             if (f->out[i].has_column) {
                 v[i][pair] = result(x, &f->out[i]);
@@ -112,8 +112,8 @@ void chain_store(struct chain_tile *x)
         const struct cg_guard before = cg_guard(g, x->exists[row], true);
         chain_bind_row(x, row);
         bind_states(x, row);
-        for (uint32_t b = 0; b < x->columns / 8 && x->t->f->column; b++)
-            store_pair(x, row, b);
+        for (uint32_t n = 0; n < x->columns / 8 && x->t->f->column; n++)
+            store_pair(x, row, n);
         store_row(x);
         cg_unguard(g, before);
         g->bindings.n = bound;

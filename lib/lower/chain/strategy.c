@@ -93,8 +93,9 @@ static void *fit(struct cg *g, const struct lower_stage *s, struct buf *why)
 /* Roundings of a maximum's growth: a difference, exp, a product; and of blocks that share rows. */
 enum { RESCALING = 8 };
 
-/* What the parts of an f32 lack of it, in units of 2^-24: 22 bits at least. */
-enum { OF_PARTS = 4 };
+/* What the parts of an f32 lack of it, in units of 2^-24: 22 bits at least; and what a product of
+ * two such lacks (ref/ref.h). */
+enum { OF_PARTS = 4, OF_SPLITS = 24 };
 
 /* The roundings on a term's way into a sum of which a thread adds every `by`th term, when each
  * `step` terms may rescale it. */
@@ -113,22 +114,52 @@ static struct lang_expr *depth_of(struct cg *g, const struct chain_form *f, int6
     return all;
 }
 
-static struct lang_expr *truncation_of(struct cg *g, const struct chain_tensor *t)
+static struct lang_expr *most_of(struct cg *g, struct lang_expr *x, struct lang_expr *y)
 {
-    struct lang_expr *most = t->f->j->dims[0];
-    for (uint32_t i = 0; i < t->f->nscore; i++)
-        most = lx_max(g->a, most, t->score[i].form.k->dims[0]);
-    return lx_mul_int(g->a, lx_ceil_div_int(g->a, most, 4), 6);
+    return x ? lx_max(g->a, x, y) : y;
+}
+
+/* Of 8-bit floats, of so many terms; or what f32 in parts loses, which is added up as f32 is. */
+static struct lang_expr *loss_of(struct cg *g, const struct chain_product *p,
+                                 struct lang_expr *terms)
+{
+    enum { SPLITS = 16 / 4 * 36, BYTES = 34816 };
+    return p->splits ? lx_int(g->a, SPLITS)
+                     : lx_mul_int(g->a, lx_ceil_div_int(g->a, terms, 16), BYTES);
+}
+
+/* The most that a product loses (lower_truncation()), where tiles have `step` terms of a stream's:
+ * those of 8-bit floats are added to others as f32 is. */
+static struct lang_expr *truncation_of(struct cg *g, const struct chain_tensor *t, int64_t step)
+{
+    struct lang_expr *others = NULL, *terms = NULL;
+    for (uint32_t i = 0; i < t->f->nscore + t->ncolumn; i++) {
+        const bool is_column = i < t->ncolumn;
+        const struct chain_product *p = is_column ? &t->column[i] : &t->score[i - t->ncolumn];
+        struct lang_expr *n = p->form.k->dims[0];
+        if (!p->splits && chain_size(p, MATMUL_A) > 1)
+            terms = most_of(g, terms, n);
+        else
+            others = most_of(g, others,
+                             loss_of(g, p, is_column ? lx_min(g->a, n, lx_int(g->a, step)) : n));
+    }
+    if (terms)
+        terms = lx_mul_int(g->a, lx_ceil_div_int(g->a, terms, 4), 6);
+    return terms && others ? lx_max(g->a, terms, others) : terms ? terms : others;
 }
 
 /* What sums by tensor cores lose, by the plan. */
 static void tell_losses(struct cg *g, const struct chain_tensor *t, const struct chain_plan *p)
 {
     lower_depth(g, depth_of(g, t->f, 4, p->wide));
-    lower_truncation(g, truncation_of(g, t));
+    lower_truncation(g, truncation_of(g, t, p->wide));
+    bool parts = false;
     for (uint32_t i = 0; i < t->ncolumn; i++)
-        if (t->column[i].parts > 1)
-            lower_products(g, lx_int(g->a, OF_PARTS));
+        parts |= t->column[i].parts > 1;
+    if (chain_has_splits(t))
+        lower_products(g, lx_int(g->a, OF_SPLITS));
+    else if (parts)
+        lower_products(g, lx_int(g->a, OF_PARTS));
 }
 
 /* ---- --explain ------------------------------------------------------------------------------- */
@@ -207,7 +238,11 @@ static bool lower_mma(struct cg *g, const struct chain_tensor *t, struct chain_p
                       struct variant_set *all)
 {
     struct variant_condition c = variant_condition(g);
-    const uint32_t shared = chain_mma_shared(t, p), threads = p->warps * 32;
+    const uint32_t threads = p->warps * 32, unit = chain_unit(t);
+    uint32_t shared = chain_mma_shared(t, p);
+    for (; shared > g->target->shared_optin && p->wide % (2 * unit) == 0;
+         shared = chain_mma_shared(t, p))
+        p->wide /= 2;
     if (shared > g->target->shared_optin)
         return true;
     cg_dynamic(g); /* in front of what variant_drop() takes away */
@@ -229,13 +264,13 @@ static bool lower_mma(struct cg *g, const struct chain_tensor *t, struct chain_p
     }
     g->shared_bytes = lx_int(g->a, shared);
     const char *how = arena_printf(g->a, "mma.sync of %s, tiles %u x %u, %u columns",
-                                   dtype_name(t->type), p->warps * p->high * 16, p->wide,
+                                   chain_types(g->a, t), p->warps * p->high * 16, p->wide,
                                    p->columns);
     lower_tell(g, &(struct lower_entry){
                       .name = g->func->name,
                       .how = how,
                       .when = variant_when_text(&c),
-                      .multiplies = arena_printf(g->a, "mma.sync of %s", dtype_name(t->type))});
+                      .multiplies = arena_printf(g->a, "mma.sync of %s", chain_types(g->a, t))});
     variant_end(g, all, &c, grid, threads);
     tell_losses(g, t, p);
     return !g->failed;
@@ -262,10 +297,10 @@ static bool lower_wgmma(struct cg *g, const struct chain_tensor *t, struct chain
     lower_tell(g, &(struct lower_entry){
                       .name = g->func->name,
                       .how = arena_printf(g->a, "wgmma of %s, tiles %u x %u, %u columns",
-                                          dtype_name(t->type), p->warps * 16, p->wide, p->columns),
+                                          chain_types(g->a, t), p->warps * 16, p->wide, p->columns),
                       .more = ", by turns of a block on each multiprocessor",
                       .when = variant_when_text(&c),
-                      .multiplies = arena_printf(g->a, "wgmma of %s", dtype_name(t->type))});
+                      .multiplies = arena_printf(g->a, "wgmma of %s", chain_types(g->a, t))});
     variant_end(g, all, &c, grid, threads);
     tell_losses(g, t, p);
     return !g->failed;
@@ -285,10 +320,10 @@ static bool check_tile(struct cg *g, const struct chain_tensor *t, const struct 
                         "%u warp%s take%s %u or %u rows, 16 or 32 each, not %u", p->warps,
                         p->warps == 1 ? "" : "s", p->warps == 1 ? "s" : "", p->warps * 16,
                         p->warps * 32, rows);
-    if (p->wide % 16 || p->wide > CHAIN_WIDE)
+    if (p->wide % chain_unit(t) || p->wide > CHAIN_WIDE)
         return cg_error(g, schedule_span(g, "tile"),
-                        "a step takes a multiple of 16 of '%s', at most %d, not %u", t->f->j->name,
-                        CHAIN_WIDE, p->wide);
+                        "a step takes a multiple of %u of '%s', at most %d, not %u", chain_unit(t),
+                        t->f->j->name, CHAIN_WIDE, p->wide);
     return true;
 }
 
@@ -297,18 +332,19 @@ static bool check_tile(struct cg *g, const struct chain_tensor *t, const struct 
 static struct chain_plan plan_of(const struct chain_tensor *t, const struct chain_options *want,
                                  uint32_t most, bool open, enum kind kind)
 {
-    const uint32_t columns = chain_padded(t->f->column, most);
+    const uint32_t columns = chain_columns(t, most);
+    const bool splits = chain_has_splits(t), bytes = chain_has_bytes(t);
     struct chain_plan p = {.warps = want->warps   ? want->warps
                                     : kind == FEW ? 1
                                                   : 4,
-                           .wide = want->tile[1]          ? want->tile[1]
-                                   : open && kind != MANY ? 32
-                                                          : 64,
+                           .wide = want->tile[1]                      ? want->tile[1]
+                                   : (open && kind != MANY) || splits ? 32
+                                                                      : 64,
                            .terms = most,
                            .columns = columns,
                            .aligned = kind != ODD,
                            .split = kind == ODD ? 1 : want->split};
-    p.high = open || kind == FEW || columns > 64 || t->ncolumn > 1 ? 1 : 2;
+    p.high = open || splits || bytes || kind == FEW || columns > 64 || t->ncolumn > 1 ? 1 : 2;
     if (want->tile[0])
         p.high = want->tile[0] / (p.warps * 16);
     return p;
@@ -356,9 +392,9 @@ static bool lower_all_wgmma(struct cg *g, const struct chain_tensor *t, struct v
     static const uint32_t caps[2][2] = {{256}, {64, 128}};
     for (uint32_t n = 0; n < COUNT(caps[0]) && caps[is_any_open(t)][n] && !all->done; n++) {
         const uint32_t most = caps[is_any_open(t)][n];
-        struct chain_plan p = {.columns = chain_padded(t->f->column, most)};
+        struct chain_plan p = {.columns = chain_columns(t, most)};
         for (uint32_t k = 0; k < t->f->nscore; k++) {
-            const uint32_t terms = chain_padded(t->score[k].form.k, most);
+            const uint32_t terms = chain_terms(&t->score[k], most);
             p.terms = terms > p.terms ? terms : p.terms;
         }
         if (!chain_wgmma_plan(g->target, t, &p))

@@ -51,13 +51,34 @@ static struct cg_val constant(struct cg *g, double v)
     return cg_float(g, DT_F32, v);
 }
 
+struct chain_column chain_tile_column(const struct chain_tile *x, uint32_t n, uint32_t which)
+{
+    struct cg *g = x->g;
+    const struct cg_val member = cg_binary(g, OP_AND, x->lane, cg_u32(3));
+    struct chain_column c = {.block = n, .pair = which};
+    if (!x->fours) {
+        c.at = cg_add(g, cg_mul(g, member, 2), cg_u32(n * 8 + which));
+        return c;
+    }
+    c.block = n / 2 * 2 + which;
+    c.pair = n % 2;
+    c.at = cg_add(g, cg_mul(g, member, 4), cg_u32(n / 2 * 16 + n % 2 * 2 + which));
+    return c;
+}
+
 /* ---- registers ------------------------------------------------------------------------------- */
+
+/* Words of 16 rows of the left operand, of one part. */
+static uint32_t words_of(const struct chain_tile *x, uint32_t c)
+{
+    return x->wide * chain_size(&x->t->column[c], MATMUL_A) / 8;
+}
 
 static void make_columns(struct chain_tile *x, uint32_t n)
 {
     struct cg *g = x->g;
     const uint32_t sums = x->high * x->columns / 2;
-    const uint32_t words = x->t->column[n].parts * x->high * x->wide / 4;
+    const uint32_t words = x->t->column[n].parts * x->high * words_of(x, n);
     x->sum[n] = ARENA_ARRAY(g->a, sums, int32_t);
     x->word[n] = ARENA_ARRAY(g->a, words, int32_t);
     for (uint32_t i = 0; i < sums; i++)
@@ -95,6 +116,22 @@ void chain_tile_begin(struct chain_tile *x)
     for (uint32_t i = 0; i < x->t->ncolumn; i++)
         make_columns(x, i);
     chain_tile_clear(x);
+    bool splits = false;
+    for (uint32_t i = 0; i < x->t->f->nscore; i++)
+        splits |= x->t->score[i].splits;
+    x->bad = splits ? cg_new_mutable(g, DT_F32) : -1;
+    if (splits)
+        cg_move(g, x->bad, constant(g, 0));
+}
+
+void chain_tile_look(struct chain_tile *x, uint32_t words, int32_t *const *score)
+{
+    struct cg *g = x->g;
+    for (uint32_t n = 0; n < x->t->f->nscore; n++)
+        for (uint32_t w = 0; w < words && x->t->score[n].splits; w++)
+            cg_move(
+                g, x->bad,
+                cg_fma(g, cg_value(DT_F32, score[n][w]), constant(g, 0), cg_value(DT_F32, x->bad)));
 }
 
 /* ---- a step ---------------------------------------------------------------------------------- */
@@ -197,12 +234,12 @@ static struct cg_val for_terms(struct cg *g, struct cg_val m)
 }
 
 /* May exponentials be the hardware's, to some units in the last place? Where they are factors of
- * 16 bits. */
+ * 16 bits or fewer. */
 static bool is_rough(const struct chain_tile *x)
 {
     bool rough = x->t->ncolumn > 0;
     for (uint32_t c = 0; c < x->t->ncolumn; c++)
-        rough &= x->t->column[c].parts == 1;
+        rough &= x->t->column[c].parts == 1 && !x->t->column[c].splits;
     return rough;
 }
 
@@ -277,8 +314,8 @@ static void fold_into(const struct step *s, uint32_t n, uint32_t row, struct cg_
 static void assign_words(struct chain_tile *x, uint32_t c, uint32_t word, struct cg_val *v)
 {
     struct cg *g = x->g;
-    const uint32_t parts = x->t->column[c].parts, each = x->high * x->wide / 4;
-    const enum dtype t = x->t->type;
+    const uint32_t parts = x->t->column[c].parts, each = x->high * words_of(x, c);
+    const enum dtype t = x->t->column[c].kind.left;
     for (uint32_t q = 0; q < parts; q++) {
         struct cg_val part[2];
         for (uint32_t i = 0; i < 2; i++) {
@@ -290,12 +327,25 @@ static void assign_words(struct chain_tile *x, uint32_t c, uint32_t word, struct
     }
 }
 
+/* Assigns the word of four elements of 8 bits, which are f32 here. */
+static void assign_bytes(struct chain_tile *x, uint32_t c, uint32_t word, const struct cg_val *v)
+{
+    struct cg *g = x->g;
+    const char *m = x->t->column[c].kind.left == DT_E4M3 ? "cvt.rn.satfinite.e4m3x2.f32"
+                                                         : "cvt.rn.satfinite.e5m2x2.f32";
+    struct ptx_operand half[2];
+    for (uint32_t i = 0; i < 2; i++)
+        half[i] = ptx_r(CG(g, PTX_B16, m, cg_op(g, v[2 * i + 1]), cg_op(g, v[2 * i])));
+    CG_ASSIGN(g, x->word[c][word], "mov.b32", ptx_vec(&g->b, 2, half));
+}
+
 /* Finds what the left operand's element is rounded from, and its type. */
 static const struct lang_expr *unrounded(const struct chain_tile *x, uint32_t c, enum dtype *t)
 {
-    const struct lang_expr *e = stream(x, x->t->column[c].stream)->part[0].e;
-    const bool casts = e->kind == E_CAST && e->type == x->t->type && e->args[0]->type == DT_F32;
-    *t = casts || x->t->column[c].parts > 1 ? DT_F32 : x->t->type;
+    const struct chain_product *p = &x->t->column[c];
+    const struct lang_expr *e = stream(x, p->stream)->part[0].e;
+    const bool casts = e->kind == E_CAST && e->type == p->kind.left && e->args[0]->type == DT_F32;
+    *t = casts || p->parts > 1 || chain_size(p, MATMUL_A) == 1 ? DT_F32 : p->kind.left;
     return casts ? e->args[0] : e;
 }
 
@@ -317,10 +367,10 @@ static void make_values(const struct step *s, uint32_t c, uint32_t row)
 }
 
 /* Makes words of pairs of them. */
-static void make_words(struct chain_tile *x, const struct chain_values *v, uint32_t c, uint32_t row)
+static void make_pairs(struct chain_tile *x, const struct chain_values *v, uint32_t c, uint32_t row)
 {
     struct cg *g = x->g;
-    const bool scaled = x->t->column[c].parts > 1 && x->t->type == DT_F16;
+    const bool scaled = x->t->column[c].parts > 1 && x->t->column[c].kind.left == DT_F16;
     for (uint32_t b = 0; b < x->wide / 8; b++) {
         struct cg_val pair[2];
         for (uint32_t i = 0; i < 2; i++) {
@@ -330,6 +380,21 @@ static void make_words(struct chain_tile *x, const struct chain_values *v, uint3
         }
         assign_words(x, c, ((row / 2 * x->wide / 16) + b / 2) * 4 + b % 2 * 2 + row % 2, pair);
     }
+}
+
+/* Makes words of them, in the order that chain/multiply.c says. */
+static void make_words(struct chain_tile *x, const struct chain_values *v, uint32_t c, uint32_t row)
+{
+    struct cg *g = x->g;
+    const uint32_t size = chain_size(&x->t->column[c], MATMUL_A), first = row / 2 * words_of(x, c);
+    const struct cg_val *of = v->of[c][row];
+    if (size == 2)
+        make_pairs(x, v, c, row);
+    for (uint32_t n = 0; n < x->wide / 4 && size == 4; n++)
+        CG_ASSIGN(g, x->word[c][first + n / 2 * 4 + n % 2 * 2 + row % 2], "mov.b32",
+                  cg_op(g, of[n]));
+    for (uint32_t n = 0; n < x->wide / 16 && size == 1; n++)
+        assign_bytes(x, c, first + n / 2 * 4 + n % 2 * 2 + row % 2, of + (size_t)4 * n);
 }
 
 /* Streams of one row. */
@@ -521,7 +586,8 @@ static struct cg_val is_lost(struct chain_tile *x, uint32_t n, uint32_t row, str
 static struct cg_val find_special(struct chain_tile *x, struct cg_val *infinite)
 {
     struct cg *g = x->g;
-    struct cg_val sum = constant(g, 0), special = cg_bool(g, false);
+    struct cg_val sum = x->bad < 0 ? constant(g, 0) : cg_value(DT_F32, x->bad);
+    struct cg_val special = cg_bool(g, false);
     for (uint32_t c = 0; c < x->t->ncolumn; c++)
         for (uint32_t w = 0; w < x->high * x->columns / 2; w++)
             sum = cg_fma(g, cg_value(DT_F32, x->sum[c][w]), constant(g, 0), sum);

@@ -62,8 +62,8 @@ static void begin_scores(struct chain_wgmma *k)
     wgmma_fence(g);
     for (uint32_t n = 0; n < k->t->f->nscore; n++) {
         const struct chain_box *q = &k->q[n], *r = &k->k[n];
-        const struct wgmma_kind kind = {.left = k->t->type,
-                                        .right = k->t->type,
+        const struct wgmma_kind kind = {.left = k->t->score[n].kind.left,
+                                        .right = k->t->score[n].kind.right,
                                         .sum = DT_F32,
                                         .columns = k->p->wide,
                                         .across = {!q->lay.along_k, !r->lay.along_k}};
@@ -96,8 +96,8 @@ static void begin_columns(struct chain_wgmma *k)
     wgmma_fence(g);
     for (uint32_t n = 0; n < k->t->ncolumn; n++) {
         const struct chain_box *v = &k->v[n];
-        const struct wgmma_kind kind = {.left = k->t->type,
-                                        .right = k->t->type,
+        const struct wgmma_kind kind = {.left = k->t->column[n].kind.left,
+                                        .right = k->t->column[n].kind.right,
                                         .sum = DT_F32,
                                         .columns = k->p->columns,
                                         .across = {false, !v->lay.along_k}};

@@ -34,6 +34,7 @@ uint32_t mma_pair_of(const struct mma_lay *l, uint32_t i)
 static struct cg_val order_of(struct cg *g, const struct mma_lay *l, struct cg_val r, uint32_t d)
 {
     if (l->layout == MMA_SINGLES) {
+        r = l->paired ? cg_binary(g, OP_SHR, r, cg_u32(1)) : r;
         r = cg_binary(g, OP_DIV, cg_binary(g, OP_AND, r, cg_u32(3)), cg_u32(8 / d));
         return cg_binary(g, OP_AND, cg_mul(g, r, 2), cg_u32(d - 1));
     }
@@ -83,7 +84,7 @@ static void find_lane(struct cg *g, const struct mma_lay *l, struct cg_val lane,
     const uint32_t f = mma_factor(l); /* neighbours that the lane takes at once */
     struct cg_val group = op(g, OP_SHR, lane, 2),
                   of_group = op(g, OP_DIV, group, MMA_CHUNK / 4 / f);
-    *row = op(g, OP_AND, lane, 3);
+    *row = op(g, OP_MUL, op(g, OP_AND, lane, 3), l->paired ? 2 : 1);
     *chunk = cg_add(g, of_group, cg_u32(2 * f * way));
     *chunk = cg_add(g, op(g, OP_DIV, base, 4), *chunk);
     *byte = op(g, OP_MUL, op(g, OP_MOD, group, MMA_CHUNK / 4 / f), 4 * f);
@@ -123,7 +124,7 @@ static void load(struct cg *g, const char *mnemonic, const int32_t *word, uint32
     PTX(&g->b, mnemonic, ptx_vec(&g->b, n, to), from);
 }
 
-/* Words of 16 rows of A or 16 columns of B: block number i of the warp's. */
+/* The four words of 16 rows of A or 16 columns of B: block number i of the warp's. */
 static void load_matrices(struct cg *g, const struct mma_lay *l, const int32_t *at, uint32_t step,
                           const int32_t *word, uint32_t i)
 {
@@ -146,34 +147,41 @@ static void load_matrices(struct cg *g, const struct mma_lay *l, const int32_t *
     load(g,
          l->layout == MMA_ALONG_K ? "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
                                   : "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16",
-         word + (size_t)i * 4, 4, ptx_mem(at[way], offset));
+         word, 4, ptx_mem(at[way], offset));
 }
 
-/* Elements k and k + 4 of the lane's of each 8 columns of a flat operand; of each 16 rows of a tall
- * one, two of either. */
+/* The same, of single elements: k and k + 4 of the lane's of each 8 columns of a flat operand; of a
+ * tall one, two of either. */
 static void load_singles(struct cg *g, const struct mma_lay *l, const int32_t *at, uint32_t step,
-                         const int32_t *word)
+                         const int32_t *word, uint32_t i)
 {
-    const uint32_t f = mma_factor(l), ways = 4 / f;
-    for (uint32_t i = 0; i < l->span / (8 * f); i++)
+    const uint32_t f = mma_factor(l), ways = 4 / f, apart = l->paired ? 1 : 4;
+    for (uint32_t b = i * 2 / f; b < (i + 1) * 2 / f; b++)
         for (uint32_t high = 0; high < 2; high++) {
-            const uint32_t offset = i / ways * 128 + (step * 8 + high * 4) * l->row_bytes;
-            const struct ptx_operand from = ptx_mem(at[i % ways], offset);
+            const uint32_t offset = b / ways * 128 + (step * 8 + high * apart) * l->row_bytes;
+            const struct ptx_operand from = ptx_mem(at[b % ways], offset);
             if (l->tall) {
-                load(g, "ld.shared.v2.b32", word + (size_t)4 * i + (size_t)2 * high, 2, from);
+                load(g, "ld.shared.v2.b32", word + (size_t)2 * high, 2, from);
                 continue;
             }
-            CG_ASSIGN(g, word[2 * i + high], "ld.shared.b32", from);
+            CG_ASSIGN(g, word[2 * (b % 2) + high], "ld.shared.b32", from);
         }
+}
+
+void mma_load_block(struct cg *g, const struct mma_lay *l, const int32_t *at, uint32_t step,
+                    uint32_t i, const int32_t *word)
+{
+    if (l->layout == MMA_SINGLES)
+        load_singles(g, l, at, step, word, i);
+    else
+        load_matrices(g, l, at, step, word, i);
 }
 
 void mma_load_words(struct cg *g, const struct mma_lay *l, const int32_t *at, uint32_t step,
                     const int32_t *word)
 {
-    if (l->layout == MMA_SINGLES)
-        load_singles(g, l, at, step, word);
-    for (uint32_t i = 0; i < l->span / 16 && l->layout != MMA_SINGLES; i++)
-        load_matrices(g, l, at, step, word, i);
+    for (uint32_t i = 0; i < l->span / 16; i++)
+        mma_load_block(g, l, at, step, i, word + (size_t)i * 4);
 }
 
 /* ---- copies ---------------------------------------------------------------------------------- */

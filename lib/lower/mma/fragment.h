@@ -36,6 +36,9 @@ struct mma_lay {
     /* of a tall operand that lies across: of 16 neighbours those of even numbers come first, as the
      * lanes have them that take two at a time */
     bool spaced;
+    /* of single elements of a flat operand: a lane's two of a step are neighbours along k, as sums
+     * of two columns are that become the left operand's */
+    bool paired;
     uint32_t row_bytes;
     uint32_t span; /* rows, or columns, that a warp takes: a multiple of 16 */
 };
@@ -56,6 +59,9 @@ struct cg_val mma_lane_address(struct cg *g, const struct mma_lay *l, struct cg_
 /* Loads the words of a step, from the lane's addresses: mutable registers. */
 void mma_load_words(struct cg *g, const struct mma_lay *l, const int32_t *at, uint32_t step,
                     const int32_t *word);
+/* Loads the four words of them that are of block i of 16 rows (columns). */
+void mma_load_block(struct cg *g, const struct mma_lay *l, const int32_t *at, uint32_t step,
+                    uint32_t i, const int32_t *word);
 /* Which row or column of a warp's words they are: lane's part = factor * group (tall) or 2 * factor
  * * member (flat) plus this; half: of the tall operand's 16, or which of a flat one's pair. */
 uint32_t mma_factor(const struct mma_lay *l);
