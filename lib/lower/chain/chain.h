@@ -24,6 +24,7 @@
  *   chain/any.c      any form, without tensor cores: a warp for each row
  *   chain/rows.c     the rows that a warp has, and their ranges of j
  *   chain/tile.c     streams of the rows that a warp has, for all kernels by tensor cores
+ *   chain/words.c    what they multiply by tensor cores
  *   chain/repair.c   rows of which j were left out that they needed
  *   chain/split.c    blocks that share a row's j
  *   chain/store.c    outputs of those
@@ -264,7 +265,6 @@ struct chain_values {
 };
 struct chain_values *chain_tile_terms(struct chain_tile *x, struct cg_val first,
                                       int32_t *const *score, bool masked);
-void chain_tile_words(struct chain_tile *x, const struct chain_values *v);
 void chain_tile_rescale(struct chain_tile *x);
 /* Takes notice of scores that are no numbers since they are of parts. */
 void chain_tile_look(struct chain_tile *x, uint32_t words, int32_t *const *score);
@@ -287,6 +287,14 @@ bool chain_is_maximum(const struct chain_tile *x, uint32_t n);
 /* By what stream n's sum of the lane's row is multiplied when its maximum `was` becomes what it is
  * now. */
 struct cg_val chain_rescaling(struct chain_tile *x, uint32_t n, uint32_t row, struct cg_val was);
+
+/* ---- chain/words.c --------------------------------------------------------------------------- */
+
+/* Words of 16 rows of the left operand of column c, of one part. */
+uint32_t chain_words(const struct chain_tile *x, uint32_t c);
+/* Finds what the left operand's element is rounded from, and its type. */
+const struct lang_expr *chain_unrounded(const struct chain_tile *x, uint32_t c, enum dtype *t);
+void chain_tile_words(struct chain_tile *x, const struct chain_values *v);
 
 /* ---- chain/rows.c ---------------------------------------------------------------------------- */
 

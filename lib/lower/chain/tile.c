@@ -68,17 +68,11 @@ struct chain_column chain_tile_column(const struct chain_tile *x, uint32_t n, ui
 
 /* ---- registers ------------------------------------------------------------------------------- */
 
-/* Words of 16 rows of the left operand, of one part. */
-static uint32_t words_of(const struct chain_tile *x, uint32_t c)
-{
-    return x->wide * chain_size(&x->t->column[c], MATMUL_A) / 8;
-}
-
 static void make_columns(struct chain_tile *x, uint32_t n)
 {
     struct cg *g = x->g;
     const uint32_t sums = x->high * x->columns / 2;
-    const uint32_t words = x->t->column[n].parts * x->high * words_of(x, n);
+    const uint32_t words = x->t->column[n].parts * x->high * chain_words(x, n);
     x->sum[n] = ARENA_ARRAY(g->a, sums, int32_t);
     x->word[n] = ARENA_ARRAY(g->a, words, int32_t);
     for (uint32_t i = 0; i < sums; i++)
@@ -309,53 +303,13 @@ static void fold_into(const struct step *s, uint32_t n, uint32_t row, struct cg_
     cg_move(g, x->state[n][row], v);
 }
 
-/* Assigns the words of the left operand's parts, of a pair of elements: what each part leaves is
- * the next one's. */
-static void assign_words(struct chain_tile *x, uint32_t c, uint32_t word, struct cg_val *v)
-{
-    struct cg *g = x->g;
-    const uint32_t parts = x->t->column[c].parts, each = x->high * words_of(x, c);
-    const enum dtype t = x->t->column[c].kind.left;
-    for (uint32_t q = 0; q < parts; q++) {
-        struct cg_val part[2];
-        for (uint32_t i = 0; i < 2; i++) {
-            part[i] = cg_convert(g, v[i], t);
-            if (q + 1 < parts)
-                v[i] = cg_binary(g, OP_SUB, v[i], cg_convert(g, part[i], DT_F32));
-        }
-        CG_ASSIGN(g, x->word[c][q * each + word], "mov.b32", cg_pack(g, t, 2, part));
-    }
-}
-
-/* Assigns the word of four elements of 8 bits, which are f32 here. */
-static void assign_bytes(struct chain_tile *x, uint32_t c, uint32_t word, const struct cg_val *v)
-{
-    struct cg *g = x->g;
-    const char *m = x->t->column[c].kind.left == DT_E4M3 ? "cvt.rn.satfinite.e4m3x2.f32"
-                                                         : "cvt.rn.satfinite.e5m2x2.f32";
-    struct ptx_operand half[2];
-    for (uint32_t i = 0; i < 2; i++)
-        half[i] = ptx_r(CG(g, PTX_B16, m, cg_op(g, v[2 * i + 1]), cg_op(g, v[2 * i])));
-    CG_ASSIGN(g, x->word[c][word], "mov.b32", ptx_vec(&g->b, 2, half));
-}
-
-/* Finds what the left operand's element is rounded from, and its type. */
-static const struct lang_expr *unrounded(const struct chain_tile *x, uint32_t c, enum dtype *t)
-{
-    const struct chain_product *p = &x->t->column[c];
-    const struct lang_expr *e = stream(x, p->stream)->part[0].e;
-    const bool casts = e->kind == E_CAST && e->type == p->kind.left && e->args[0]->type == DT_F32;
-    *t = casts || p->parts > 1 || chain_size(p, MATMUL_A) == 1 ? DT_F32 : p->kind.left;
-    return casts ? e->args[0] : e;
-}
-
 /* Computes the row's elements of the left operand. */
 static void make_values(const struct step *s, uint32_t c, uint32_t row)
 {
     struct chain_tile *x = s->x;
     struct cg *g = x->g;
     enum dtype t;
-    const struct lang_expr *const term = unrounded(x, c, &t);
+    const struct lang_expr *const term = chain_unrounded(x, c, &t);
     const uint32_t n = x->t->column[c].stream;
     for (uint32_t b = 0; b < x->wide / 8; b++)
         for (uint32_t pair = 0; pair < 2; pair++) {
@@ -364,37 +318,6 @@ static void make_values(const struct step *s, uint32_t c, uint32_t row)
         }
     if (stream(x, n)->running >= 0)
         cg_move(g, x->scale[c][row], rescaling(s, n, row));
-}
-
-/* Makes words of pairs of them. */
-static void make_pairs(struct chain_tile *x, const struct chain_values *v, uint32_t c, uint32_t row)
-{
-    struct cg *g = x->g;
-    const bool scaled = x->t->column[c].parts > 1 && x->t->column[c].kind.left == DT_F16;
-    for (uint32_t b = 0; b < x->wide / 8; b++) {
-        struct cg_val pair[2];
-        for (uint32_t i = 0; i < 2; i++) {
-            pair[i] = v->of[c][row][2 * b + i];
-            if (scaled)
-                pair[i] = cg_binary(g, OP_MUL, pair[i], constant(g, CHAIN_SCALE));
-        }
-        assign_words(x, c, ((row / 2 * x->wide / 16) + b / 2) * 4 + b % 2 * 2 + row % 2, pair);
-    }
-}
-
-/* Makes words of them, in the order that chain/multiply.c says. */
-static void make_words(struct chain_tile *x, const struct chain_values *v, uint32_t c, uint32_t row)
-{
-    struct cg *g = x->g;
-    const uint32_t size = chain_size(&x->t->column[c], MATMUL_A), first = row / 2 * words_of(x, c);
-    const struct cg_val *of = v->of[c][row];
-    if (size == 2)
-        make_pairs(x, v, c, row);
-    for (uint32_t n = 0; n < x->wide / 4 && size == 4; n++)
-        CG_ASSIGN(g, x->word[c][first + n / 2 * 4 + n % 2 * 2 + row % 2], "mov.b32",
-                  cg_op(g, of[n]));
-    for (uint32_t n = 0; n < x->wide / 16 && size == 1; n++)
-        assign_bytes(x, c, first + n / 2 * 4 + n % 2 * 2 + row % 2, of + (size_t)4 * n);
 }
 
 /* Streams of one row. */
@@ -481,13 +404,6 @@ struct chain_values *chain_tile_terms(struct chain_tile *x, struct cg_val first,
     g->read_ctx = NULL;
     g->converts = false;
     return s->values;
-}
-
-void chain_tile_words(struct chain_tile *x, const struct chain_values *v)
-{
-    for (uint32_t c = 0; c < x->t->ncolumn; c++)
-        for (uint32_t row = 0; row < rows_of(x); row++)
-            make_words(x, v, c, row);
 }
 
 void chain_tile_rescale(struct chain_tile *x)
