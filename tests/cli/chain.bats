@@ -113,6 +113,10 @@ END
     spec '' 'j <= i ? sum[c](q[i, c] * k[j, c]) : -inf'
     run -0 --separate-stderr kaio-emit -t sm_80 --explain k.yaml
     [[ $output$stderr == *"launch k_repair "* ]]
+    # a maximum over all j leaves nothing out
+    sed -i 's/p\[i, j\] = .*/p[i, j] = j <= i ? exp(s[i, j] - top[i]) : 0.0/; s/s\[i, j\] = .* ? \(.*\) : -inf/s[i, j] = \1/' k.yaml
+    run -0 --separate-stderr kaio-emit -t sm_80 --explain k.yaml
+    [[ $output$stderr == *"k: chain"* && $output$stderr != *repair* ]]
 }
 
 @test "indices of outputs are told apart by their names where their extents are equal" {

@@ -200,6 +200,12 @@ static bool narrow(struct cg *g, const struct chain_form *f, struct chain_stream
     return any;
 }
 
+/* Does the stream need every j? */
+static bool has_all(const struct chain_form *f, const struct chain_stream *s)
+{
+    return !s->low && inspect_same_expr(s->high, f->j->dims[0]);
+}
+
 bool chain_skip(struct cg *g, const struct chain_form *f, struct chain_form *to)
 {
     bool any = false;
@@ -214,5 +220,8 @@ bool chain_skip(struct cg *g, const struct chain_form *f, struct chain_form *to)
         else if (s->npart == 1)
             any |= narrow(g, f, s, &s->part[0].e);
     }
+    for (uint32_t i = 0; i < f->nstream; i++)
+        if (has_all(f, &to->stream[i]))
+            return false;
     return any;
 }
