@@ -94,16 +94,19 @@ void eval_rescaled(struct frame *f, const struct node *n, const uint8_t *mask)
     const struct node *from = n->args[0]->eval == eval_float_to_float ? n->args[0]->args[0]
                                                                       : n->args[0];
     const struct vec *before = &f->slot[from->slot];
+    /* what an intermediate of 16 bits or fewer was rounded from is not known any more */
+    const bool rounded = from->eval == eval_load && is_narrow(from->type);
     const double unit = is_narrow(n->type) ? dtype_roundoff(n->type) : 0;
     const double tiny = is_narrow(n->type) ? dtype_smallest(n->type) / 2 : 0;
     for (int l = 0; l < LANES; l++) {
         const double v = fabs(a->v[l]), e = a->e[l];
         o->v[l] = a->v[l];
         o->e[l] = e;
-        if (!mask[l] || !isfinite(v) || !isfinite(e) || is_certain(before, l))
+        if (!mask[l] || !isfinite(v) || !isfinite(e) || (!rounded && is_certain(before, l)))
             continue;
         const double steps = v > 0 ? n->round.unit * v * fabs(log(v)) : 0;
-        const double own = fabs(a->v[l] - before->v[l]); /* what T(p) is off p itself */
+        /* what T(p) is off p itself */
+        const double own = rounded ? unit * (v + e) + tiny : fabs(a->v[l] - before->v[l]);
         o->e[l] = e + steps + own + unit * (v + e) + tiny;
     }
 }

@@ -131,6 +131,10 @@ END
     run -0 kaio-verify --run -d cpu --check -t sm_80 k.yaml
 }
 
+@test "weights that are stored in 16 bits are judged by what other maxima make of them" {
+    run -0 kaio-verify --run -d cpu --code=fixed --fill=edge -t sm_80 "$KAIO_SRCDIR/specs/attention/int8_kv.yaml"
+}
+
 @test "nothing to stream, no rows, and rows without terms" {
     cd "$BATS_TEST_TMPDIR"
     spec ' in 0..min(n, i)' 'sum[c](q[i, c] * k[j, c])'
