@@ -125,7 +125,8 @@ static const struct cg_val *piece(struct cg *g, const struct lang_symbol *t, str
     struct map_reader *m = g->read_ctx;
     char what[64];
     const struct ptx_operand from = cg_mem(at);
-    snprintf(what, sizeof what, "piece %u %s", n, dtype_name(t->type));
+    /* what is remembered is a number of this reader's; another one may read the same */
+    snprintf(what, sizeof what, "piece %u %s %p", n, dtype_name(t->type), (void *)m);
     int32_t known = cg_recall_read(g, what, 1, &from);
     if (known < 0 && !load)
         return NULL;
