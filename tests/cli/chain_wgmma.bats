@@ -70,6 +70,55 @@ judged() {
     judged -D T=bf16
 }
 
+# bytes: makes k.yaml one of 8-bit floats
+bytes() {
+    sed -i 's/^types: .*/types: {T: [e4m3]}/; s/out T/out bf16/; s/\* 0.3/* 0.02/' k.yaml
+}
+
+@test "8-bit floats: v is turned, and a tile's sums are taken alone" {
+    attention full "${plain[@]}" 'R' ''
+    cases 'tall: {b: 1, hq: 2, m: 200, n: 260, d: 32, e: 48, w: 0}, one: {b: 2, hq: 2, m: 1, n: 33, d: 16, e: 16, w: 0},
+        none: {b: 1, hq: 2, m: 70, n: 1, d: 16, e: 16, w: 0},
+        wide: {b: 1, hq: 1, m: 70, n: 170, d: 128, e: 64, w: 0}, far: {b: 1, hq: 1, m: 66, n: 300, d: 64, e: 128, w: 0}'
+    attention causal "${heads[@]}" 'j <= i + (n - m) ? R : -inf' ''
+    cases 'tall: {b: 1, hq: 2, hk: 1, m: 200, n: 260, d: 64, e: 64, w: 0},
+        widest: {b: 1, hq: 1, hk: 1, m: 66, n: 200, d: 192, e: 256, w: 0}, odd: {b: 1, hq: 1, hk: 1, m: 9, n: 9, d: 9, e: 7, w: 0}'
+    attention window "${plain[@]}" 'R' ' in max(0, i - w)..min(n, i + 1)'
+    cases 'a: {b: 1, hq: 1, m: 150, n: 150, d: 16, e: 32, w: 9}'
+    bytes
+    run -0 kaio-emit --explain -v -t sm_90a k.yaml
+    [[ $(grep -c 'wgmma of e4m3, tiles' <<<"$output") -ge 3 ]]
+    run -0 kaio-verify --run -d cpu --check=all --all -t sm_90a k.yaml
+    for kernel in full causal window; do
+        kaio-emit -t sm_90a --kernel=$kernel k.yaml | grep -q 'stmatrix.*x4'
+    done
+}
+
+@test "8-bit floats without maxima, and products with types of their own" {
+    cat >k.yaml <<END
+kernel: sums
+params: {q: "in e4m3[m, d]", k: "in e5m2[n, d]", v: "in e5m2[n, e]", o: "out f32[m, e]"}
+schedule: {strategy: chain, mma: wgmma}
+compute: |
+  p[i,j] = sigmoid(0.05 * sum[c](q[i,c] * k[j,c]))
+  o[i,c] = sum[j](e4m3(p[i,j]) * v[j,c])
+cases: {a: {m: 70, n: 150, d: 64, e: 48}}
+---
+kernel: weights
+params: {q: "in e4m3[m, d]", k: "in e4m3[n, d]", v: "in bf16[n, e]", o: "out f32[m, e]"}
+schedule: {strategy: chain, mma: wgmma}
+compute: |
+  s[i,j] = 0.05 * sum[c](q[i,c] * k[j,c])
+  top[i] = max[j](s[i,j])
+  p[i,j] = exp(s[i,j] - top[i])
+  o[i,c] = sum[j](bf16(p[i,j]) * v[j,c]) / sum[j](p[i,j])
+cases: {a: {m: 70, n: 150, d: 64, e: 64}}
+END
+    run -0 kaio-emit --explain -v -t sm_90a k.yaml
+    [[ $output == *"sums: wgmma of e4m3, tiles "*"weights: wgmma of e4m3 and bf16, tiles "* ]]
+    run -0 kaio-verify --run -d cpu --check=all -t sm_90a k.yaml
+}
+
 @test "operands as they lie: packed, sequences first, transposed" {
     attention packed m,b,3,hq,d:i,z,0,h,c n,b,3,hq,d:j,z,1,h,c n,b,3,hq,e:j,z,2,h,c 'R' ''
     cases 'a: {b: 2, hq: 2, m: 70, n: 140, d: 32, e: 32, w: 0}'
@@ -177,6 +226,14 @@ END
     for size in 64,64 128,128 192,128 256,256; do
         kaio-emit -t sm_90a -D T=f16 -D b=4 -D hq=16 -D m=4096 -D n=4096 -D d="${size%,*}" -D e="${size#*,}" k.yaml >"$size.ptx"
         grep -q 'wgmma' "$size.ptx"
+        "$ptxas" -v -arch=sm_90a "$size.ptx" -o "$size.cubin" >log 2>&1
+        [ "$(grep -c ' 0 bytes spill stores, 0 bytes spill loads' log)" -eq 2 ]
+        run ! grep C75 log
+    done
+    bytes
+    for size in 64,64 128,128 192,128 256,256; do
+        kaio-emit -t sm_90a -D b=4 -D hq=16 -D m=4096 -D n=4096 -D d="${size%,*}" -D e="${size#*,}" k.yaml >"$size.ptx"
+        grep -q 'wgmma.*e4m3' "$size.ptx"
         "$ptxas" -v -arch=sm_90a "$size.ptx" -o "$size.cubin" >log 2>&1
         [ "$(grep -c ' 0 bytes spill stores, 0 bytes spill loads' log)" -eq 2 ]
         run ! grep C75 log

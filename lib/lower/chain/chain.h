@@ -405,7 +405,8 @@ struct chain_plan {
     bool aligned;               /* rows of q, k and v in memory are whole pieces of 16 bytes */
     /* blocks that share rows: at most, or 0: as many as the device has room for */
     uint32_t split;
-    uint32_t keeps;                  /* wgmma: registers of the producer's threads */
+    uint32_t keeps; /* wgmma: registers of the producer's threads */
+    uint32_t group; /* wgmma, of 8 bits: columns that are added of a tile's terms alone at once */
     struct lang_expr *few;           /* what must hold of the rows; NULL: nothing */
     struct lang_expr *when, *unless; /* see struct chain_split */
 };

@@ -29,16 +29,21 @@ static uint32_t round_up(uint32_t n, uint32_t to)
 
 /* Lays the tile of a product's operand, `rows` rows (columns) of `terms` each, behind what the
  * stage has. */
-static void lay(struct chain_box *s, const struct matmul_form *f, enum matmul_side side,
-                uint32_t rows, uint32_t terms, struct chain_store *in)
+static void lay(struct chain_box *s, const struct chain_product *p, enum matmul_side side,
+                bool along, uint32_t rows, uint32_t terms, struct chain_store *in)
 {
-    s->m.f = f;
-    s->operand = of_side(f, side);
-    const bool along = f->operand[s->operand].along_k;
-    s->lay = wgmma_layout(along, CHAIN_SIZE, along ? rows : round_up(rows, CHAIN_SPAN),
-                          along ? round_up(terms, CHAIN_SPAN) : terms);
+    const uint32_t size = chain_size(p, side), span = WGMMA_SPAN / size;
+    s->m.f = &p->form;
+    s->operand = of_side(&p->form, side);
+    s->lay = wgmma_layout(along, size, along ? rows : round_up(rows, span),
+                          along ? round_up(terms, span) : terms);
     s->offset = in->bytes;
     in->bytes += round_up(s->lay.atoms * s->lay.atom_bytes, WGMMA_ALIGN);
+}
+
+static bool is_along_k(const struct chain_product *p, enum matmul_side side)
+{
+    return p->form.operand[of_side(&p->form, side)].along_k;
 }
 
 uint32_t chain_wgmma_terms_of(const struct chain_wgmma *k, uint32_t n)
@@ -46,24 +51,38 @@ uint32_t chain_wgmma_terms_of(const struct chain_wgmma *k, uint32_t n)
     return chain_terms(&k->t->score[n], k->p->terms);
 }
 
+static void lay_tiles(struct chain_wgmma *k)
+{
+    const struct chain_plan *p = k->p;
+    for (uint32_t i = 0; i < k->t->f->nscore; i++) {
+        const struct chain_product *of = &k->t->score[i];
+        const uint32_t terms = chain_wgmma_terms_of(k, i);
+        lay(&k->q[i], of, MATMUL_A, is_along_k(of, MATMUL_A), chain_wgmma_block_rows(p), terms,
+            &k->of_q);
+        lay(&k->k[i], of, MATMUL_B, is_along_k(of, MATMUL_B), p->wide, terms, &k->of_k);
+    }
+    for (uint32_t i = 0; i < k->t->ncolumn; i++) {
+        const struct chain_product *of = &k->t->column[i];
+        const bool along = k->turns || is_along_k(of, MATMUL_B);
+        lay(&k->v[i], of, MATMUL_B, along, p->columns, p->wide, &k->of_v);
+        if (k->turns)
+            lay(&k->raw[i], of, MATMUL_B, false, p->columns, p->wide, &k->of_raw);
+    }
+}
+
 /* Bytes of dynamic shared memory. */
 uint32_t chain_wgmma_lay_all(struct chain_wgmma *k)
 {
-    const struct chain_plan *p = k->p;
+    struct chain_store *const all[] = {&k->of_q, &k->of_k, &k->of_v, &k->of_raw};
+    uint32_t bytes = 0, barriers = 0;
+    k->turns = chain_has_bytes(k->t);
     k->of_q.stages = 1;
     k->of_k.stages = k->of_v.stages = STAGES;
-    for (uint32_t i = 0; i < k->t->f->nscore; i++) {
-        const struct matmul_form *f = &k->t->score[i].form;
-        lay(&k->q[i], f, MATMUL_A, chain_wgmma_block_rows(p), chain_wgmma_terms_of(k, i), &k->of_q);
-        lay(&k->k[i], f, MATMUL_B, p->wide, chain_wgmma_terms_of(k, i), &k->of_k);
-    }
-    for (uint32_t i = 0; i < k->t->ncolumn; i++)
-        lay(&k->v[i], &k->t->column[i].form, MATMUL_B, p->columns, p->wide, &k->of_v);
-    uint32_t bytes = 0, barriers = 0;
-    struct chain_store *const all[] = {&k->of_q, &k->of_k, &k->of_v};
-    for (uint32_t i = 0; i < 3; i++)
+    k->of_raw.stages = k->turns ? STAGES : 0;
+    lay_tiles(k);
+    for (uint32_t i = 0; i < COUNT(all); i++)
         barriers += all[i]->bytes * all[i]->stages;
-    for (uint32_t i = 0; i < 3; i++) {
+    for (uint32_t i = 0; i < COUNT(all); i++) {
         all[i]->ring.stages = all[i]->stages;
         all[i]->ring.stage_bytes = all[i]->bytes;
         all[i]->ring.sets = SETS;
@@ -97,19 +116,27 @@ uint32_t chain_wgmma_registers(const struct chain_plan *p, bool produces)
 static uint32_t words_of(const struct chain_tensor *t, const struct chain_plan *p)
 {
     uint32_t n = t->f->nscore * (p->wide / 2);
-    for (uint32_t i = 0; i < t->ncolumn; i++)
-        n += t->column[i].parts * (p->wide / 4) + p->columns / 2;
+    for (uint32_t i = 0; i < t->ncolumn; i++) {
+        const uint32_t size = chain_size(&t->column[i], MATMUL_A);
+        n += t->column[i].parts * (p->wide * size / 8) + p->columns / 2;
+        n += size == 1 ? p->group / 2 : 0;
+    }
     return n;
 }
 
-static bool is_matrix(const struct matmul_operand *o, const struct matmul_form *f)
+/* Does it lie in memory as it is brought to be multiplied? What is of 8 bits lies along k then, but
+ * the right factor of a stream's product lies across. */
+static bool is_matrix(const struct chain_product *p, enum matmul_side s, bool is_score)
 {
+    const struct matmul_form *f = &p->form;
+    const struct matmul_operand *o = &f->operand[of_side(f, s)];
     const struct lang_symbol *side = o->side == MATMUL_A ? f->i : f->j;
     const struct lang_symbol *last = o->along_k ? f->k : side;
     const struct lang_expr *e = o->plain;
     uint32_t sides = 0, ks = 0;
-    if (!e || !side || e->nargs != e->sym->rank || e->nargs > CONTRACT_MAP_RANK ||
-        dtype_bits(e->sym->type) != CHAIN_SIZE * 8)
+    const uint32_t size = chain_size(p, s);
+    if (!e || !side || e->nargs != e->sym->rank || e->nargs > CONTRACT_MAP_RANK || size > 2 ||
+        dtype_bits(e->sym->type) != size * 8 || (size == 1 && o->along_k != is_score))
         return false;
     for (uint32_t i = 0; i < e->nargs; i++) {
         sides += inspect_is_index(e->args[i], side);
@@ -118,20 +145,17 @@ static bool is_matrix(const struct matmul_operand *o, const struct matmul_form *
     return sides == 1 && ks == 1 && inspect_is_index(e->args[e->nargs - 1], last);
 }
 
-/* Do tiles lie along j, whose width is then one of whole atoms? */
-static bool lies_along_j(const struct chain_tensor *t)
+/* What the j of a tile are a multiple of: whole atoms where tiles lie along j. */
+static uint32_t unit_of(const struct chain_tensor *t)
 {
-    for (uint32_t i = 0; i < t->f->nscore; i++) {
-        const struct matmul_form *f = &t->score[i].form;
-        if (!f->operand[of_side(f, MATMUL_B)].along_k)
-            return true;
-    }
-    for (uint32_t i = 0; i < t->ncolumn; i++) {
-        const struct matmul_form *f = &t->column[i].form;
-        if (f->operand[of_side(f, MATMUL_B)].along_k)
-            return true;
-    }
-    return false;
+    uint32_t unit = chain_unit(t);
+    for (uint32_t i = 0; i < t->f->nscore; i++)
+        if (!is_along_k(&t->score[i], MATMUL_B))
+            unit = WGMMA_SPAN / 2;
+    for (uint32_t i = 0; i < t->ncolumn; i++)
+        if (is_along_k(&t->column[i], MATMUL_B))
+            unit = WGMMA_SPAN / 2;
+    return unit;
 }
 
 bool chain_wgmma_fits(const struct ptx_target *target, const struct chain_tensor *t,
@@ -145,13 +169,11 @@ bool chain_wgmma_fits(const struct ptx_target *target, const struct chain_tensor
     if (!t->f->nscore || !t->ncolumn)
         return lower_lacks(why, s, "there are no two products, one of the other's results");
     for (uint32_t i = 0; i < t->f->nscore; i++) {
-        const struct matmul_form *f = &t->score[i].form;
-        if (!is_matrix(&f->operand[0], f) || !is_matrix(&f->operand[1], f))
+        if (!is_matrix(&t->score[i], MATMUL_A, true) || !is_matrix(&t->score[i], MATMUL_B, true))
             return lower_lacks(why, s, "the scores' factors are no matrices as they lie in memory");
     }
     for (uint32_t i = 0; i < t->ncolumn; i++) {
-        const struct matmul_form *f = &t->column[i].form;
-        if (!is_matrix(&f->operand[of_side(f, MATMUL_B)], f))
+        if (!is_matrix(&t->column[i], MATMUL_B, false))
             return lower_lacks(why, s, "a sum's right factor is no matrix as it lies in memory");
     }
     return true;
@@ -167,13 +189,16 @@ static bool is_known(const struct chain_tensor *t)
     return known;
 }
 
-/* Does e read memory, select or call anything but exponentials? */
-static bool is_busy(const struct lang_expr *e)
+/* Does e read memory, compute with indices, select or call anything but exponentials, and not once
+ * for all of a tile? */
+static bool is_busy(const struct chain_tensor *t, const struct lang_expr *e)
 {
     const bool plain = e->fn == FN_EXP || e->fn == FN_EXP2 || e->fn == FN_MAX || e->fn == FN_MIN;
-    bool busy = e->kind == E_INDEX || e->kind == E_COND || (e->kind == E_CALL && !plain);
+    const bool varies = chain_mentions(e, t->f->j) || chain_mentions(e, t->f->row[t->i]);
+    const bool reads = e->kind == E_INDEX || e->kind == E_NAME;
+    bool busy = (reads && varies) || e->kind == E_COND || (e->kind == E_CALL && !plain);
     for (uint32_t i = 0; i < e->nargs && !busy; i++)
-        busy = is_busy(e->args[i]);
+        busy = is_busy(t, e->args[i]);
     return busy;
 }
 
@@ -182,12 +207,21 @@ static bool has_busy_terms(const struct chain_tensor *t)
 {
     bool busy = false;
     for (uint32_t i = 0; i < t->f->nscore; i++)
-        busy |= is_busy(t->score[i].value);
+        busy |= is_busy(t, t->score[i].value);
     for (uint32_t i = 0; i < t->f->nstream; i++) {
         const struct chain_stream *s = &t->f->stream[i];
-        busy |= s->has_column ? is_busy(s->part[0].e) : is_busy(s->term);
+        busy |= s->has_column ? is_busy(t, s->part[0].e) : is_busy(t, s->term);
     }
     return busy;
+}
+
+/* Does e read memory, or select? */
+static bool reads(const struct lang_expr *e)
+{
+    bool some = e->kind == E_INDEX || e->kind == E_COND;
+    for (uint32_t i = 0; i < e->nargs && !some; i++)
+        some = reads(e->args[i]);
+    return some;
 }
 
 /* Do ranges come from memory? The producer's threads find them, too. */
@@ -196,7 +230,7 @@ static bool has_busy_ranges(const struct chain_tensor *t)
     bool busy = false;
     for (uint32_t i = 0; i < t->f->nstream; i++) {
         const struct chain_stream *s = &t->f->stream[i];
-        busy |= is_busy(s->high) || (s->low && is_busy(s->low));
+        busy |= reads(s->high) || (s->low && reads(s->low));
     }
     return busy;
 }
@@ -236,25 +270,47 @@ static uint32_t others(const struct chain_tensor *t, const struct chain_plan *p)
     return busy ? 120 + loaded(t, p) : p->columns > FEW_COLUMNS ? 56 : 88;
 }
 
+/* Finds how many columns registers have room for, `least` or more. */
+static bool find_group(const struct chain_tensor *t, struct chain_plan *p, uint32_t least)
+{
+    enum { WIDE = 96, FEW = 8, MANY = 24 }; /* registers for it beside sums, as ptxas has it */
+    const uint32_t room = chain_wgmma_registers(p, false);
+    const uint32_t more = !chain_has_bytes(t) ? 0 : p->wide > WIDE ? MANY : FEW;
+    const uint32_t other = others(t, p) + more;
+    for (p->group = p->columns; words_of(t, p) + other > room; p->group /= 2)
+        if (!chain_has_bytes(t) || p->group % (2 * least))
+            return false;
+    return true;
+}
+
+/* Finds the widest tiles for which there is room. */
+static bool find_tiles(const struct ptx_target *target, const struct chain_tensor *t,
+                       struct chain_plan *p, uint32_t least)
+{
+    enum { WIDEST = 128, NARROWEST = 48 };
+    const uint32_t unit = unit_of(t);
+    for (p->wide = WIDEST; p->wide >= NARROWEST; p->wide -= unit)
+        if (chain_wgmma_shared(t, p) <= target->shared_optin && find_group(t, p, least))
+            return true;
+    return false;
+}
+
 bool chain_wgmma_plan(const struct ptx_target *target, const struct chain_tensor *t,
                       struct chain_plan *p)
 {
-    enum { WIDEST = 128, NARROWEST = 48, HIGH_TERMS = 64, KEEPS = 24, KEEPS_MORE = 40 };
-    const uint32_t unit = lies_along_j(t) ? CHAIN_SPAN : CHAIN_STEP;
+    enum { HIGH_TERMS = 64, KEEPS = 24, KEEPS_MORE = 40, GROUP = 64, LEAST = 32 };
     const bool light = is_known(t) && !has_busy_terms(t) && !has_busy_ranges(t);
     int64_t rows;
     uint32_t most = light && p->terms <= HIGH_TERMS && p->columns <= HIGH_TERMS ? 3 : 2;
     if (lang_const_int(t->f->row[t->i]->dims[0], &rows) && rows <= (int64_t)most * WGMMA_ROWS)
         most = rows <= WGMMA_ROWS ? 1 : 2;
     p->high = 1;
-    p->keeps = has_busy_ranges(t) ? KEEPS_MORE : KEEPS;
-    for (uint32_t n = most; n > 0; n--)
-        for (p->wide = WIDEST; p->wide >= NARROWEST; p->wide -= unit) {
-            p->warps = n * CHAIN_WARPS;
-            if (words_of(t, p) + others(t, p) <= chain_wgmma_registers(p, false) &&
-                chain_wgmma_shared(t, p) <= target->shared_optin)
-                return true;
-        }
+    p->keeps = has_busy_ranges(t) || chain_has_bytes(t) ? KEEPS_MORE : KEEPS;
+    for (uint32_t n = most; n > 0; n--) {
+        p->warps = n * CHAIN_WARPS;
+        if (find_tiles(target, t, p, GROUP) || find_tiles(target, t, p, LEAST))
+            return true;
+    }
     return false;
 }
 

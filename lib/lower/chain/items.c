@@ -96,6 +96,8 @@ void chain_wgmma_for_items(struct chain_wgmma *k, void (*body)(struct chain_wgmm
     ring_varies(&k->of_q.ring, &nest);
     ring_varies(&k->of_k.ring, &nest);
     ring_varies(&k->of_v.ring, &nest);
+    if (k->turns)
+        ring_varies(&k->of_raw.ring, &nest);
     const struct cg_val n = cg_freeze(g, cg_value(DT_U32, at));
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, n, k->items)), false, done);
     find_item(k, n);

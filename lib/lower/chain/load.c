@@ -17,7 +17,7 @@ void chain_wgmma_make_map(struct chain_wgmma *k, struct chain_box *s)
         const struct lang_expr *sub = e->args[e->nargs - 1 - d];
         const bool moves = inspect_is_index(sub, f->k) ||
                            inspect_is_index(sub, o->side == MATMUL_A ? f->i : f->j);
-        box[d] = d == 0 ? CHAIN_SPAN : moves ? s->lay.atom_bytes / WGMMA_SPAN : 1;
+        box[d] = d == 0 ? WGMMA_SPAN / s->lay.size : moves ? s->lay.atom_bytes / WGMMA_SPAN : 1;
     }
     s->map = cg_param_map(k->g, e->sym, box, false);
 }
@@ -36,7 +36,7 @@ static void copy(struct chain_wgmma *k, struct chain_box *s, const struct ring *
             s->m.batch[b++] = k->x.row[a];
     const int32_t stage = cg_reg(g, ring_stage(r));
     for (uint32_t a = 0; a < s->lay.atoms; a++) {
-        const struct cg_val more = cg_u32(a * CHAIN_SPAN);
+        const struct cg_val more = cg_u32(a * (WGMMA_SPAN / s->lay.size));
         matmul_subscripts(&s->m, s->operand, cg_index(g, s->lay.along_k ? at : cg_add(g, at, more)),
                           cg_index(g, s->lay.along_k ? cg_add(g, term, more) : term), sub);
         for (uint32_t d = 0; d < e->nargs; d++)
@@ -70,6 +70,7 @@ static void produce_item(struct chain_wgmma *k)
     const uint32_t brought = cg_label(g, "brought");
     const struct chain_form *f = k->t->f;
     struct ring_loop l;
+    const struct chain_store *const of_v = k->turns ? &k->of_raw : &k->of_v;
     chain_tile_find(&k->x);
     chain_wgmma_find_tiles(k);
     const struct cg_val mine = cg_binary(g, OP_EQ, k->x.lane, cg_u32(0));
@@ -81,11 +82,11 @@ static void produce_item(struct chain_wgmma *k)
     const int32_t j = ring_mutable(g, k->first);
     ring_for(&k->of_k.ring, &l, k->count);
     cg_nest_varies(g, &l.nest, j);
-    ring_varies(&k->of_v.ring, &l.nest);
+    ring_varies(&of_v->ring, &l.nest);
     const struct cg_val here = cg_freeze(g, cg_value(DT_U32, j));
     bring(k, k->k, f->nscore, &k->of_k, here, cg_u32(0));
-    bring(k, k->v, k->t->ncolumn, &k->of_v, cg_u32(0), here);
-    ring_next(&k->of_v.ring);
+    bring(k, k->turns ? k->raw : k->v, k->t->ncolumn, of_v, cg_u32(0), here);
+    ring_next(&of_v->ring);
     cg_move(g, j, cg_add(g, here, cg_u32(k->p->wide)));
     ring_for_end(&k->of_k.ring, &l);
     cg_scope_close(g, mark);
@@ -107,16 +108,28 @@ void chain_wgmma_begin_rings(struct chain_wgmma *k, unsigned parity)
     ring_begin(&k->of_q.ring, parity);
     ring_begin(&k->of_k.ring, parity);
     ring_begin(&k->of_v.ring, parity);
+    if (k->turns)
+        ring_begin(&k->of_raw.ring, parity);
 }
 
 void chain_wgmma_produce(struct chain_wgmma *k)
 {
     struct cg *g = k->g;
+    const uint32_t others = k->turns ? cg_label(g, "turner") : g->exit;
     chain_wgmma_set_registers(k, true);
-    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_EQ, k->warp, cg_u32(0))), false, g->exit);
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_EQ, k->warp, cg_u32(0))), false, others);
     g->exit_used = true;
+    size_t mark = cg_scope_open(g);
     k->before = cg_u32(0);
     chain_wgmma_begin_rings(k, 1);
     chain_wgmma_for_items(k, produce_item);
+    cg_scope_close(g, mark);
+    cg_jump(g, g->exit);
+    if (!k->turns)
+        return;
+    cg_place(g, others);
+    mark = cg_scope_open(g);
+    chain_wgmma_turn(k);
+    cg_scope_close(g, mark);
     cg_jump(g, g->exit);
 }

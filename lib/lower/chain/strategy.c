@@ -332,13 +332,15 @@ static bool check_tile(struct cg *g, const struct chain_tensor *t, const struct 
 static struct chain_plan plan_of(const struct chain_tensor *t, const struct chain_options *want,
                                  uint32_t most, bool open, enum kind kind)
 {
+    enum { FEW_COLUMNS = 128 };
     const uint32_t columns = chain_columns(t, most);
     const bool splits = chain_has_splits(t), bytes = chain_has_bytes(t);
+    const bool narrow = splits || (bytes && columns > FEW_COLUMNS);
     struct chain_plan p = {.warps = want->warps   ? want->warps
                                     : kind == FEW ? 1
                                                   : 4,
                            .wide = want->tile[1]                      ? want->tile[1]
-                                   : (open && kind != MANY) || splits ? 32
+                                   : (open && kind != MANY) || narrow ? 32
                                                                       : 64,
                            .terms = most,
                            .columns = columns,

@@ -70,7 +70,7 @@ static void begin_scores(struct chain_wgmma *k)
         const struct ptx_operand *sum = operands(g, k->score[n], k->p->wide / 2);
         const int32_t a = low_word(k, q, &k->of_q, wgmma_row_bytes(&q->lay, WGMMA_ROWS), k->group);
         const int32_t b = low_word(k, r, &k->of_k, 0, cg_u32(0));
-        for (uint32_t i = 0; i < chain_wgmma_terms_of(k, n) / CHAIN_STEP; i++)
+        for (uint32_t i = 0; i < chain_wgmma_terms_of(k, n) * q->lay.size / WGMMA_STEP; i++)
             wgmma_multiply(g, &kind, sum,
                            wgmma_descriptor(g, a, k->high, wgmma_step_bytes(&q->lay, i)),
                            wgmma_descriptor(g, b, k->high, wgmma_step_bytes(&r->lay, i)),
@@ -89,35 +89,72 @@ static void end_scores(struct chain_wgmma *k, uint32_t but)
     give_back(&k->of_k);
 }
 
-/* Sends o += p v to multiply. */
-static void begin_columns(struct chain_wgmma *k)
+/* Sends the sums' columns from `first` on to multiply. */
+static void begin_group(struct chain_wgmma *k, uint32_t first)
 {
     struct cg *g = k->g;
+    const uint32_t columns = k->turns ? k->p->group : k->p->columns;
     wgmma_fence(g);
     for (uint32_t n = 0; n < k->t->ncolumn; n++) {
         const struct chain_box *v = &k->v[n];
         const struct wgmma_kind kind = {.left = k->t->column[n].kind.left,
                                         .right = k->t->column[n].kind.right,
                                         .sum = DT_F32,
-                                        .columns = k->p->columns,
+                                        .columns = columns,
                                         .across = {false, !v->lay.along_k}};
-        const struct ptx_operand *sum = operands(g, k->x.sum[n], k->p->columns / 2);
+        const int32_t *to = k->turns ? k->part[n] : k->x.sum[n];
+        const struct ptx_operand *sum = operands(g, to, columns / 2);
         const int32_t b = low_word(k, v, &k->of_v, 0, cg_u32(0));
-        const uint32_t steps = k->p->wide / CHAIN_STEP;
+        const uint32_t steps = k->p->wide * v->lay.size / WGMMA_STEP;
         for (uint32_t i = 0; i < k->t->column[n].parts * steps; i++)
-            wgmma_multiply(
-                g, &kind, sum, ptx_vec(&g->b, 4, operands(g, k->x.word[n] + (size_t)4 * i, 4)),
-                wgmma_descriptor(g, b, k->high, wgmma_step_bytes(&v->lay, i % steps)), k->always);
+            wgmma_multiply(g, &kind, sum,
+                           ptx_vec(&g->b, 4, operands(g, k->x.word[n] + (size_t)4 * i, 4)),
+                           wgmma_descriptor(g, b, k->high,
+                                            wgmma_row_bytes(&v->lay, first) +
+                                                wgmma_step_bytes(&v->lay, i % steps)),
+                           k->turns && i == 0 ? k->never : k->always);
     }
     wgmma_commit(g);
 }
 
+/* They are over: what is of a tile alone is added to the others, after these are rescaled. */
+static void end_group(struct chain_wgmma *k, uint32_t first)
+{
+    struct cg *g = k->g;
+    const uint32_t columns = k->turns ? k->p->group : k->p->columns;
+    wgmma_wait_groups(g, 0);
+    for (uint32_t n = 0; n < k->t->ncolumn; n++) {
+        const bool rescales = k->t->f->stream[k->t->column[n].stream].running >= 0;
+        const int32_t *sum = k->x.sum[n] + first / 2;
+        for (uint32_t w = 0; w < columns / 2; w++)
+            cg_assigned(g, k->turns ? k->part[n][w] : sum[w]);
+        for (uint32_t w = 0; w < columns / 2 && k->turns; w++) {
+            const int32_t part = k->part[n][w], by = k->held[n][w % 4 / 2];
+            if (rescales)
+                CG_ASSIGN(g, sum[w], "fma.rn.f32", ptx_r(sum[w]), ptx_r(by), ptx_r(part));
+            else
+                CG_ASSIGN(g, sum[w], "add.rn.f32", ptx_r(sum[w]), ptx_r(part));
+        }
+    }
+}
+
+/* Sends o += p v to multiply: of 8 bits some columns of p v. */
+static void begin_columns(struct chain_wgmma *k)
+{
+    for (uint32_t n = 0; n < k->t->ncolumn && k->turns; n++)
+        for (uint32_t row = 0; row < 2; row++)
+            cg_move(k->g, k->held[n][row], cg_value(DT_F32, k->x.scale[n][row]));
+    begin_group(k, 0);
+}
+
 static void end_columns(struct chain_wgmma *k)
 {
-    wgmma_wait_groups(k->g, 0);
-    for (uint32_t n = 0; n < k->t->ncolumn; n++)
-        for (uint32_t w = 0; w < k->p->columns / 2; w++)
-            cg_assigned(k->g, k->x.sum[n][w]);
+    const uint32_t columns = k->turns ? k->p->group : k->p->columns;
+    end_group(k, 0);
+    for (uint32_t first = columns; first < k->p->columns; first += columns) {
+        begin_group(k, first);
+        end_group(k, first);
+    }
     give_back(&k->of_v);
 }
 
@@ -163,7 +200,8 @@ static void further_tile(struct chain_wgmma *k, bool masked)
     v = chain_tile_terms(&k->x, here, k->score, masked);
     end_columns(k);
     chain_tile_words(&k->x, v);
-    chain_tile_rescale(&k->x);
+    if (!k->turns)
+        chain_tile_rescale(&k->x);
 }
 
 static void either_tile(struct chain_wgmma *k)
@@ -221,6 +259,9 @@ static void consume_item(struct chain_wgmma *k)
     const uint32_t none = cg_label(g, "none");
     int64_t known;
     chain_tile_begin(&k->x);
+    for (uint32_t n = 0; n < k->t->ncolumn && k->turns; n++)
+        for (uint32_t row = 0; row < 2; row++)
+            cg_move(g, k->x.scale[n][row], cg_float(g, DT_F32, 1));
     chain_wgmma_find_tiles(k);
     const struct cg_val some = cg_binary(g, OP_NE, k->count, cg_u32(0));
     if (!cg_is_const(some, &known) || !known)
@@ -253,6 +294,16 @@ static void begin_turns(struct chain_wgmma *k)
     cg_place(g, begun);
 }
 
+static void make_parts(struct chain_wgmma *k, uint32_t n)
+{
+    const uint32_t words = k->p->group / 2;
+    k->part[n] = ARENA_ARRAY(k->g->a, words, int32_t);
+    for (uint32_t w = 0; w < words; w++)
+        k->part[n][w] = cg_new_mutable(k->g, DT_F32);
+    for (uint32_t row = 0; row < 2; row++)
+        k->held[n][row] = cg_new_mutable(k->g, DT_F32);
+}
+
 static void consume(struct chain_wgmma *k)
 {
     struct cg *g = k->g;
@@ -270,6 +321,8 @@ static void consume(struct chain_wgmma *k)
         for (uint32_t w = 0; w < k->p->wide / 2; w++)
             k->score[i][w] = cg_new_mutable(g, DT_F32);
     }
+    for (uint32_t n = 0; n < k->t->ncolumn && k->turns; n++)
+        make_parts(k, n);
     chain_wgmma_begin_rings(k, 0);
     k->of_q.release = ring_release_here(&k->of_q.ring);
     k->of_k.release = ring_release_here(&k->of_k.ring);
@@ -304,12 +357,14 @@ static void begin(struct chain_wgmma *k)
     begin_ring(k, &k->of_q, &bytes);
     begin_ring(k, &k->of_k, &bytes);
     begin_ring(k, &k->of_v, &bytes);
+    if (k->turns)
+        begin_ring(k, &k->of_raw, &bytes);
     for (uint32_t i = 0; i < k->t->f->nscore; i++) {
         chain_wgmma_make_map(k, &k->q[i]);
         chain_wgmma_make_map(k, &k->k[i]);
     }
     for (uint32_t i = 0; i < k->t->ncolumn; i++)
-        chain_wgmma_make_map(k, &k->v[i]);
+        chain_wgmma_make_map(k, k->turns ? &k->raw[i] : &k->v[i]);
     chain_wgmma_count_items(k);
 }
 
@@ -318,6 +373,7 @@ static void make_barriers(struct chain_wgmma *k)
 {
     struct cg *g = k->g;
     const uint32_t arrivals[] = {1, k->p->warps}, made = cg_label(g, "made");
+    const uint32_t of_raw[] = {1, CHAIN_TURNERS}, of_v[] = {CHAIN_TURNERS, k->p->warps};
     const size_t mark = cg_scope_open(g);
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_EQ, k->thread, cg_u32(0))), false, made);
     for (uint32_t i = 0; i < k->t->f->nscore; i++) {
@@ -325,10 +381,12 @@ static void make_barriers(struct chain_wgmma *k)
         tma_prefetch(g, k->k[i].map);
     }
     for (uint32_t i = 0; i < k->t->ncolumn; i++)
-        tma_prefetch(g, k->v[i].map);
+        tma_prefetch(g, k->turns ? k->raw[i].map : k->v[i].map);
     ring_init(&k->of_q.ring, arrivals);
     ring_init(&k->of_k.ring, arrivals);
-    ring_init(&k->of_v.ring, arrivals);
+    ring_init(&k->of_v.ring, k->turns ? of_v : arrivals);
+    if (k->turns)
+        ring_init(&k->of_raw.ring, of_raw);
     PTX0(&g->b, "fence.mbarrier_init.release.cluster");
     cg_scope_close(g, mark);
     cg_place(g, made);
@@ -339,7 +397,7 @@ static void make_barriers(struct chain_wgmma *k)
 static void require(struct chain_wgmma *k, const struct chain_box *s, struct variant_condition *c)
 {
     const struct lang_symbol *t = s->m.f->operand[s->operand].plain->sym;
-    variant_require_multiple(k->g, c, t->dims[t->rank - 1], 16 / CHAIN_SIZE);
+    variant_require_multiple(k->g, c, t->dims[t->rank - 1], 16 / s->lay.size);
     for (uint32_t d = 0; d < t->rank; d++)
         variant_require_some(k->g, c, t->dims[d]);
 }

@@ -3,6 +3,7 @@
  *   chain/fits.c     what lies where, and which sizes of tiles have room
  *   chain/items.c    the rows that a block takes
  *   chain/load.c     the producer
+ *   chain/turn.c     those that turn v, of 8 bits
  *   chain/wgmma.c    those that multiply
  */
 #ifndef KAIO_LOWER_CHAIN_WGMMA_H
@@ -16,9 +17,7 @@
 
 enum {
     CHAIN_WARPS = WGMMA_GROUP / 32,
-    CHAIN_SIZE = 2,                       /* bytes of an element */
-    CHAIN_SPAN = WGMMA_SPAN / CHAIN_SIZE, /* elements of an atom's row */
-    CHAIN_STEP = WGMMA_STEP / CHAIN_SIZE, /* terms of an instruction */
+    CHAIN_TURNERS = CHAIN_WARPS - 1, /* warps that turn v: the producer's others */
 };
 
 /* An operand's tile: of a stage of its ring. */
@@ -45,8 +44,10 @@ struct chain_wgmma {
     struct cg_val thread, warp, group; /* u32; of consumers */
     struct cg_val before;              /* u32: rows of the block before the warp's */
     int32_t shared;
-    struct chain_box q[CHAIN_SCORES], k[CHAIN_SCORES], v[CHAIN_COLUMNS];
-    struct chain_store of_q, of_k, of_v;
+    /* of 8 bits v is turned: raw is what comes, and v what is multiplied */
+    struct chain_box q[CHAIN_SCORES], k[CHAIN_SCORES], v[CHAIN_COLUMNS], raw[CHAIN_COLUMNS];
+    struct chain_store of_q, of_k, of_v, of_raw;
+    bool turns;
     struct extent tiles; /* of rows */
     struct lang_expr *grid;
     struct cg_val items;        /* u32 */
@@ -55,6 +56,10 @@ struct chain_wgmma {
     int32_t high, always, never;  /* the descriptors' word; predicates */
     int32_t *score[CHAIN_SCORES]; /* mutable */
     int32_t j;                    /* u32, mutable */
+    /* Of 8 bits, mutable: sums of a tile's terms, in some columns, which are added to .x's as f32
+     * is; and what those are rescaled by then. */
+    int32_t *part[CHAIN_COLUMNS];
+    int32_t held[CHAIN_COLUMNS][CHAIN_ROWS];
 };
 
 /* ---- chain/fits.c ---------------------------------------------------------------------------- */
@@ -85,5 +90,10 @@ void chain_wgmma_produce(struct chain_wgmma *k);
 /* Every role begins with its rings. */
 void chain_wgmma_begin_rings(struct chain_wgmma *k, unsigned parity);
 void chain_wgmma_set_registers(struct chain_wgmma *k, bool produces);
+
+/* ---- chain/turn.c ---------------------------------------------------------------------------- */
+
+/* Threads of the producer's warps but the first come, and none goes on. */
+void chain_wgmma_turn(struct chain_wgmma *k);
 
 #endif
