@@ -215,6 +215,15 @@ END
     sed -i 's/sum\[c\](q\[z,h,i,c\]/sum[c](T(q[z,h,i,c] + q[z,h,i,0])/' k.yaml
     run -2 kaio-emit -t sm_90a -D T=f16 k.yaml
     [[ $output == *"wgmma does not fit: "*"the scores' factors are no matrices as they lie in memory"* ]]
+    # bytes are turned in v, not in k
+    rm k.yaml
+    attention keys 'b,hq,m,d:z,h,i,c' 'b,hq,d,n:z,h,c,j' 'b,hq,n,e:z,h,j,c' 'R' ''
+    bytes
+    run -2 kaio-emit -t sm_90a k.yaml
+    [[ $output == *"wgmma does not fit: "*"the scores' factors are no matrices as they lie in memory"* ]]
+    sed -i 's/e4m3/f32/' k.yaml
+    run -2 kaio-emit -t sm_90a k.yaml
+    [[ $output == *"wgmma does not fit: "*"f32 goes in parts of tf32, which mma.sync multiplies"* ]]
 }
 
 # Sums that are read before they are waited for, or registers that are too few, make ptxas wait for each instruction.

@@ -168,6 +168,8 @@ bool chain_wgmma_fits(const struct ptx_target *target, const struct chain_tensor
         return lower_lacks(why, s, "a single row leaves most of wgmma idle");
     if (!t->f->nscore || !t->ncolumn)
         return lower_lacks(why, s, "there are no two products, one of the other's results");
+    if (chain_has_splits(t))
+        return lower_lacks(why, s, "f32 goes in parts of tf32, which mma.sync multiplies");
     for (uint32_t i = 0; i < t->f->nscore; i++) {
         if (!is_matrix(&t->score[i], MATMUL_A, true) || !is_matrix(&t->score[i], MATMUL_B, true))
             return lower_lacks(why, s, "the scores' factors are no matrices as they lie in memory");
