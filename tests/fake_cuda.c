@@ -18,6 +18,8 @@
  *     matmul_nt(...)                          c = a b^T of f16 by tensor maps of a, b and, where
  *                                             there is a third, c: f32, else the first address;
  *                                             sizes as the contract says
+ *     attention(u64 q, k, v, f32 scale, u64 o, lse)  softmax attention of f16 without a mask, sizes
+ *                                             as the contract says
  * The n of saxpy and twice may be missing: then the contract in the module's comments says it. What
  * is queued on a stream other than the default one takes time on a clock of its own, a launch 10 us
  * or what FAKE_CUDA_US says, now and then a little more; can be captured, and replayed as a graph.
@@ -92,7 +94,7 @@ static void look_around(void)
         fclose(told.log);
     told.log = path ? fopen(path, "a") : NULL;
     if (told.log)
-        setlinebuf(told.log); /* tests/fake_cublas.c writes there too */
+        setlinebuf(told.log); /* tests/fake_cublas.c and the like write there too */
     told.us = getenv("FAKE_CUDA_US");
     told.block_us = getenv("FAKE_CUDA_BLOCK_US");
     told.wrong = getenv("FAKE_CUDA_WRONG");
@@ -741,8 +743,8 @@ static int queue(const struct node *n)
     return 0;
 }
 
-/* What tests/fake_cublas.c queues: call(value) at its time, as if it were a launch of f, ".entry
- * name(". */
+/* What tests/fake_cublas.c and tests/fake_cudnn.c queue: call(value) at its time, as if it were a
+ * launch of f, ".entry name(". */
 API(fakeCall, struct stream *s, const char *f, void (*call)(const uint64_t *),
     const uint64_t *value, size_t n)
 {
@@ -1004,6 +1006,63 @@ static float half(const unsigned char *p)
     return h >> 15 ? -v : v;
 }
 
+/* To the nearest f16, halves to even; of magnitudes from 2^-14 to 65504, smaller ones are cut. */
+static void put_half(unsigned char *p, float v)
+{
+    int e;
+    const float m = frexpf(fabsf(v), &e);
+    const unsigned bits =
+        v == 0 || e < -13 ? 0 : (unsigned)((e + 13) * 1024) + (unsigned)rintf(m * 2048);
+    p[0] = (unsigned char)bits;
+    p[1] = (unsigned char)(bits >> 8 | (v < 0 ? 128 : 0));
+}
+
+/* specs/attention/forward.yaml: q, k, v, the scale, o, lse; by a row of scores for each query. */
+static int attention(const char *f, void **args)
+{
+    const size_t heads = (size_t)(fixed_dim(f, "b") * fixed_dim(f, "heads")),
+                 m = (size_t)fixed_dim(f, "m"), n = (size_t)fixed_dim(f, "n"),
+                 d = (size_t)fixed_dim(f, "d"), e = (size_t)fixed_dim(f, "e");
+    const size_t bytes[] = {heads * m * d * 2, heads * n * d * 2, heads * n * e * 2, 0,
+                            heads * m * e * 2, heads * m * 4};
+    unsigned char *at[6];
+    float scale;
+    memcpy(&scale, args[3], sizeof scale);
+    for (int i = 0; i < 6; i++) {
+        uint64_t address = 0;
+        if (i != 3)
+            memcpy(&address, args[i], sizeof address);
+        at[i] = i == 3 ? NULL : host(address, bytes[i]);
+        if (i != 3 && !at[i])
+            return 700;
+    }
+    float *p = malloc((n + e) * sizeof *p), *sum = p + n;
+    for (size_t row = 0; p && row < heads * m; row++) {
+        const unsigned char *k = at[1] + row / m * n * d * 2, *v = at[2] + row / m * n * e * 2;
+        float top = -INFINITY, total = 0;
+        for (size_t j = 0; j < n; j++) {
+            p[j] = 0;
+            for (size_t c = 0; c < d; c++)
+                p[j] += half(at[0] + (row * d + c) * 2) * half(k + (j * d + c) * 2);
+            top = fmaxf(top, p[j] *= scale);
+        }
+        memset(sum, 0, e * sizeof *sum);
+        for (size_t j = 0; j < n; j++) {
+            unsigned char rounded[2];
+            total += p[j] = expf(p[j] - top);
+            put_half(rounded, p[j]);
+            for (size_t c = 0; c < e; c++)
+                sum[c] += half(rounded) * half(v + (j * e + c) * 2);
+        }
+        for (size_t c = 0; c < e; c++)
+            put_half(at[4] + (row * e + c) * 2, sum[c] / total);
+        const float lse = top + logf(total);
+        memcpy(at[5] + row * 4, &lse, sizeof lse);
+    }
+    free(p);
+    return 0;
+}
+
 static int matmul_nt(const char *f, void **args)
 {
     uint64_t at[3] = {0, 0, 0}, plain = 0;
@@ -1161,6 +1220,8 @@ static int run(const char *f, uint64_t threads, void **args)
         pending = matmul_f64(f, args);
     else if (strncmp(f, ".entry matmul_nt(", 17) == 0)
         pending = matmul_nt(f, args);
+    else if (strncmp(f, ".entry attention(", 17) == 0)
+        pending = attention(f, args);
     else if (strncmp(f, ".entry fault(", 13) == 0)
         pending = 700;
     return 0;

@@ -21,6 +21,7 @@ sim:run/device.h
 sim:run/tensor_map.h
 cuda:run/device.h
 cuda:run/blas.h
+cuda:run/sdpa.h
 cuda:run/tensor_map.h
 "
 

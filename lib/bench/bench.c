@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/io.h"
+#include "bench/attention.h"
 #include "bench/product.h"
 #include "bench/work.h"
 
@@ -54,7 +55,8 @@ static const struct {
                     {"cublas", &rival_cublas},
                     {"cublas-sgemm", &rival_cublas_sgemm},
                     {"cublas-unfused", &rival_cublas_unfused},
-                    {"cublaslt", &rival_cublaslt}};
+                    {"cublaslt", &rival_cublaslt},
+                    {"cudnn", &rival_cudnn}};
 
 static bool add_plain(struct bench_rival *v, const char *text)
 {
@@ -85,7 +87,7 @@ bool bench_add_rival(struct arena *a, struct bench *b, const char *text, struct 
         diag_error(
             d, SPAN_NONE,
             "unknown rival '%s'; there are copy, cublas, cublas-sgemm, cublas-unfused, cublaslt, "
-            "SPEC.yaml and "
+            "cudnn, SPEC.yaml and "
             "schedule:{KEY: VALUE}",
             text);
     for (size_t i = 0; good && i < b->nrival; i++)
@@ -97,8 +99,12 @@ bool bench_add_rival(struct arena *a, struct bench *b, const char *text, struct 
 
 /* ---- one problem ---- */
 
-double bench_operations(struct arena *a, const struct spec *s, const struct bench_point *p)
+double bench_operations(struct arena *a, const struct spec *s, const struct bench_point *p,
+                        const void *const *buffers)
 {
+    const struct attention attention = attention_find(&(struct attention_at){a, s, p, buffers});
+    if (attention.is_found)
+        return attention.operations;
     const struct products products = products_find(a, s, p);
     return products.plain ? products_operations(&products)
                           : fmax(work_operations(s, p), products_operations(&products));
@@ -224,7 +230,9 @@ void bench_problem(const struct bench *b, const struct bench_point *p,
         t.rival[i].dev = b->dev;
     }
     t.row.bytes = t.rival[0].code.bytes;
-    t.row.operations = t.rival[0].code.spec ? bench_operations(a, t.rival[0].code.spec, p) : 0;
+    t.row.operations = t.rival[0].code.spec ? bench_operations(a, t.rival[0].code.spec, p,
+                                                               t.rival[0].code.in.buffers)
+                                            : 0;
     t.row.fill = t.rival[0].data.fill;
     measure_begin(a, t.row.result, n, &b->burst, t.d);
     measure(&t, BENCH_BURST, done, ctx);

@@ -49,9 +49,11 @@ struct bench_row {
     const struct diags *d; /* what was said meanwhile */
 };
 
-/* What a row's rate counts: of matrix products two for each term, in whatever type; of anything
- * else what work.h says. */
-double bench_operations(struct arena *a, const struct spec *s, const struct bench_point *p);
+/* What a row's rate counts: of matrix products two for each term, in whatever type; of attention
+ * likewise, of scores that are not masked; of anything else what work.h says. buffers: contents of
+ * integer inputs by parameter id, which a mask may go by, or NULL. */
+double bench_operations(struct arena *a, const struct spec *s, const struct bench_point *p,
+                        const void *const *buffers);
 
 /* A fresh execution on fresh outputs of the first set, compared with the reference. */
 enum rival_status bench_check(struct rival *v, struct diags *d);

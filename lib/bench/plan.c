@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/num.h"
+#include "bench/attention.h"
 #include "bench/blas.h"
 #include "bench/report.h"
 
@@ -32,6 +33,22 @@ static const char *size_text(struct arena *a, uint64_t bytes)
 static bool is_library(const struct bench_rival *who)
 {
     return who->ops != &rival_kernel && who->ops != &rival_copy;
+}
+
+static struct attention attention_of(const struct bench_plan *p, struct arena *a)
+{
+    return attention_find(&(struct attention_at){a, p->code->spec, p->point, NULL});
+}
+
+static void cudnn_text(const struct bench_plan *p, struct buf *out)
+{
+    const char *values = bench_point_text(out->arena, p->point);
+    const struct attention x = attention_of(p, out->arena);
+    buf_printf(out, "%s: %s%s%s\n", p->who->name, p->code->spec->name, *values ? " " : "", values);
+    if (x.why)
+        buf_printf(out, "  nothing: %s\n", x.why);
+    else
+        attention_text(&x, out);
 }
 
 static void library_text(const struct bench_plan *p, struct buf *out)
@@ -62,7 +79,7 @@ void bench_plan_text(const struct bench_plan *p, struct buf *out)
     const struct code *c = p->code;
     const char *values = bench_point_text(a, p->point);
     if (is_library(p->who)) {
-        library_text(p, out);
+        (p->who->ops == &rival_cudnn ? cudnn_text : library_text)(p, out);
         return;
     }
     buf_printf(out, "%s: %s%s%s (%s, %s): %s in buffers, %s moved\n", p->who->name, c->spec->name,
@@ -286,11 +303,29 @@ static void library_json(const struct bench_plan *p, struct buf *out)
     buf_putc(out, '\n');
 }
 
+static void cudnn_json(const struct bench_plan *p, struct buf *out)
+{
+    struct buf text = buf_in(out->arena);
+    const struct attention x = attention_of(p, out->arena);
+    struct json j = json_in(out, 0);
+    json_object(&j, NULL);
+    json_str(&j, "name", p->who->name);
+    json_str(&j, "kernel", p->code->spec->name);
+    bench_json_values(&j, p->point);
+    if (x.why)
+        json_str(&j, "why", x.why);
+    attention_text(&x, &text);
+    if (!x.why)
+        json_str(&j, "asked", arena_strndup(out->arena, buf_text(&text) + 2, text.len - 3));
+    json_end(&j);
+    buf_putc(out, '\n');
+}
+
 void bench_plan_json(const struct bench_plan *p, struct buf *out)
 {
     struct code *c = p->code;
     if (is_library(p->who)) {
-        library_json(p, out);
+        (p->who->ops == &rival_cudnn ? cudnn_json : library_json)(p, out);
         return;
     }
     struct json j = json_in(out, 0);
@@ -304,7 +339,7 @@ void bench_plan_json(const struct bench_plan *p, struct buf *out)
     json_str(&j, "code", p->who->source.generic ? "generic" : "fixed");
     bench_json_values(&j, p->point);
     json_uint(&j, "bytes", c->bytes);
-    json_double(&j, "operations", bench_operations(out->arena, c->spec, p->point));
+    json_double(&j, "operations", bench_operations(out->arena, c->spec, p->point, NULL));
     json_params(&j, c);
     json_temps(&j, c->run);
     json_array(&j, "launches");

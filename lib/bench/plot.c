@@ -65,7 +65,7 @@ struct plot plot_begin(struct arena *a, const struct bench *b, const struct swee
     find_names(a, &p, sweep, points);
     double bytes = (double)work_footprint(spec, first);
     p.scale = 1e-12;
-    p.operations = bytes > 0 && bench_operations(a, spec, first) / bytes > 20;
+    p.operations = bytes > 0 && bench_operations(a, spec, first, NULL) / bytes > 20;
     if (p.operations && report_unit_of(a, spec, first) == REPORT_TFLOPS) {
         p.unit = "TFLOP/s";
     } else if (p.operations) {

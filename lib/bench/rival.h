@@ -79,6 +79,7 @@ struct rival {
     uint64_t *offset, *address; /* by run_buffer(): in a set; of the set queued */
     struct message_buffer messages;
     struct blas_work *blas; /* of the vendor's library */
+    struct sdpa_work *sdpa; /* of its attention */
 };
 
 extern const struct rival_ops rival_kernel, rival_copy;
@@ -87,6 +88,8 @@ extern const struct rival_ops rival_kernel, rival_copy;
  * of which is timed; and the first, followed by a kernel of ours for what the spec has besides. */
 extern const struct rival_ops rival_cublas, rival_cublas_sgemm, rival_cublaslt,
     rival_cublas_unfused;
+/* The vendor's library of attention, where the subject's spec is that (attention.h). */
+extern const struct rival_ops rival_cudnn;
 
 enum { RIVAL_SETS_MOST = 4096, RIVAL_ALIGN = 256 };
 /* Why it failed: the last error in d. Returns status. */

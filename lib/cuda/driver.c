@@ -64,6 +64,7 @@ static void close_device(struct device *dev)
 {
     struct cu_api *cu = &dev->cu;
     cu_blas_close(dev);
+    cu_cudnn_close(dev);
     cu_queue_close(dev);
     unload(dev, &dev->loaded);
     if (dev->start)
@@ -471,4 +472,5 @@ const struct device_ops cuda_device = {
     .close = close_device,
     .queue = &cuda_queue,
     .blas = &cuda_blas,
+    .sdpa = &cuda_sdpa,
 };

@@ -4,6 +4,7 @@
 
 #include "cuda/api.h"
 #include "cuda/blas.h"
+#include "cuda/cudnn.h"
 #include "cuda/nvml.h"
 #include "run/device.h"
 
@@ -27,6 +28,7 @@ struct device {
     cu_stream stream; /* of the queue; NULL until it is used */
     struct nvml nvml;
     struct blas blas;
+    struct cudnn cudnn;
 };
 
 /* Adds an error, "doing: what the driver says", and says what it means. */

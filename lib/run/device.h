@@ -209,6 +209,7 @@ struct device_ops {
     void (*close)(struct device *dev);
     const struct device_queue *queue; /* NULL: nothing can be queued; the simulator */
     const struct device_blas *blas;   /* run/blas.h; NULL: there is none */
+    const struct device_sdpa *sdpa;   /* run/sdpa.h; likewise */
 };
 
 /* What a device's sensors say now; a quantity without one is 0. */

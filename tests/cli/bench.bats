@@ -597,3 +597,76 @@ with_library() {
     run -0 --separate-stderr kaio-bench -t sm_90a --dry-run --format=json nt.yaml m=16 n=8 k=32
     [ "$(json '[[a["name"], a["dims"], a["strides"], a["swizzle"]] for a in r["launches"][0]["args"] if a["kind"] == "map"]' <<<"$output")" = '[["a",[32,16],[64],128],["b",[32,8],[64],128]]' ]
 }
+
+# ---- attention ----
+
+# A machine with the library; attention by the kernel that the fake driver knows.
+with_attention() {
+    export KAIO_CUDNN_LIB=$KAIO_BUILDDIR/tests/libfakecudnn.so FAKE_CUDA_MEMORY=200000000
+    attention="$KAIO_SRCDIR/specs/attention/forward.yaml b=1 heads=2 m=4 n=6 d=16 e=16"
+}
+
+@test "--vs cudnn: attention on the same inputs, captured, checked before and after" {
+    with_attention
+    FAKE_CUDA_US=attention:30,sdpa:60 run -0 --separate-stderr kaio-bench $quick --vs cudnn --format=json $attention
+    [ "$(json '[v["status"] for v in r["results"]]' <<<"$output")" = '["ok","ok"]' ]
+    [ "$(json '[r["results"][1]["name"], r["results"][1]["choice"]]' <<<"$output")" = '["cudnn","cuDNN 9.19.0"]' ]
+    json '1.9 < r["results"][1]["ratio"]["median"] < 2.1' <<<"$output" | grep -q true
+    # q, k and v, o and lse
+    [ "$(json 'r["results"][1]["bytes"]' <<<"$output")" = 1312 ]
+    [ "$(json 'r["results"][1]["elements_checked"]' <<<"$output")" = 136 ]
+    # two products of heads x m x n x 16
+    [ "$(json 'r["operations"]' <<<"$output")" = 3072 ]
+    [ -z "$stderr" ]
+    grep -q '^graph of 10 operations$' log
+    grep -q '^replay .* nodes of sdpa$' log
+    grep -q '^cudnn destroyed$' log
+    grep -q '^no descriptor left$' log
+    [ "$(grep -c '^alloc' log)" = "$(grep -c '^free' log)" ]
+}
+
+@test "--vs cudnn: wrong results, a library that fails, and one that is not there" {
+    with_attention
+    FAKE_CUDNN_WRONG=1 run -1 kaio-bench $quick --vs cudnn --format=json $attention
+    [ "$(json '[v["status"] for v in r["results"]]' <<<"$output")" = '["ok","wrong"]' ]
+    FAKE_CUDNN_STATUS=5000 run -3 kaio-bench $quick --vs cudnn $attention
+    [[ $output == *"cudnnBackendExecute: status 5000: the fake fails"* ]]
+    [[ $output != *"second line"* ]]
+    FAKE_CUDNN_ENGINES=1 run -0 kaio-bench $quick --vs cudnn --format=csv $attention
+    [ -n "$(column 'cudnn us' <<<"$output")" ]
+    FAKE_CUDNN_ENGINES=0 run -0 kaio-bench $quick --vs cudnn --format=csv $attention
+    [ -z "$(column 'cudnn us' <<<"$output")" ]
+    KAIO_CUDNN_LIB=/nonexistent/libcudnn.so.9 run -0 --separate-stderr kaio-bench $quick --vs cudnn --vs copy --format=csv $attention
+    [ -z "$(column 'cudnn us' <<<"$output")" ]
+    [ -n "$(column 'copy us' <<<"$output")" ]
+    [[ $stderr == *"warning: cudnn: KAIO_CUDNN_LIB: /nonexistent"* ]]
+}
+
+@test "--vs cudnn --dry-run: what the library is asked for, by the equations alone" {
+    specs=$KAIO_SRCDIR/specs/attention
+    asked() { # SPEC CASE
+        kaio-bench --dry-run --vs cudnn "$specs/$1.yaml" "$2" | sed -n '/^cudnn: /{n;s/^  //p}'
+    }
+    [ "$(asked forward d128_4096)" = "attention of f16, batch 4, heads 16, m 4096, n 4096, d 128, scale 0.0883883461, lse" ]
+    [ "$(asked causal edges)" = "attention of f16, batch 1, heads 1, m 66, n 130, d 64, scale 0.125, causal to the last key, lse" ]
+    [[ $(asked grouped llama_4096) == *"heads 32 on 8, m 4096"* ]]
+    [[ $(asked window window_1024) == *", causal, window 1024, lse" ]]
+    [[ $(asked softcap d128_4096) == *", cap 30, causal" ]]
+    [[ $(asked alibi d128_4096) == *", causal, slopes" ]]
+    [[ $(asked bias d128_4096) == *", bias" ]]
+    [[ $(asked varlen bert) == *", lse, lengths" ]]
+    [[ $(asked decode speculative) == *", causal to the last key, lengths" ]]
+    [[ $(asked paged_decode b16_4096) == *"heads 32 on 8, m 1, n 4096"*", lengths, pages" ]]
+    [[ $(asked strided "$(sed -n 's/^  \(odd\): .*/\1/p' "$specs/strided.yaml")") == "attention of "* ]]
+    [[ $(asked backward d128_1024) == "gradients of f16, batch 16, heads 16, m 1024, n 1024, d 128, "* ]]
+    [ "$(asked documents d128_4096)" = "nothing: cuDNN has no mask that depends on data but for lengths of sequences" ]
+    [ "$(asked prefix edges)" = "nothing: cuDNN has no such mask" ]
+    [[ $(asked linear edges) == "nothing: the spec is no attention: "* ]]
+    # names say nothing
+    sed 's/\bq\b/one/g; s/\bk\b/two/g; s/\bv\b/three/g; s/\bo\b/out0/g; s/\blse\b/out1/g; s/\btop\b/u/g; s/\btotal\b/w/g' "$specs/forward.yaml" >renamed.yaml
+    run -0 kaio-bench --dry-run --vs cudnn renamed.yaml d128_4096
+    [[ $output == *"attention of f16, batch 4, heads 16, m 4096, n 4096, d 128, scale 0.0883883461, lse"* ]]
+    run -0 kaio-bench --dry-run --format=json --vs cudnn "$specs/forward.yaml" d128_4096
+    [ "$(json 'r["asked"][:16]' <<<"${lines[1]}")" = "attention of f16" ]
+    [ "$(json 'r["operations"]' <<<"${lines[0]}")" = 549755813888 ]
+}

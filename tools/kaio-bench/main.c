@@ -61,10 +61,10 @@ static const struct cli_option options[] = {
     {.heading = "Rivals"},
     {OPT_VS, "vs", "RIVAL",
      "time RIVAL too: copy, cublas, cublas-sgemm, cublaslt,\n"
-     "cublas-unfused (then a kernel for the rest),\n"
+     "cublas-unfused (then a kernel for the rest), cudnn,\n"
      "another SPEC.yaml, or the spec under another schedule,\n"
      "'schedule:{strategy: naive}'",
-     "copy cublas cublas-sgemm cublas-unfused cublaslt"},
+     "copy cublas cublas-sgemm cublas-unfused cublaslt cudnn"},
     {.heading = "Method"},
     {'d', "device", "DEVICE", "cuda or cuda:N (default: the first GPU)", "cuda cuda:0 cuda:1"},
     {OPT_RUNS, "runs", "N", "rounds (default 50)", ""},

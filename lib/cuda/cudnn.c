@@ -1,0 +1,301 @@
+/* cuDNN behind run/sdpa.h. It works in the primary context, which is the one that is current here,
+ * and on the queue's stream.
+ *
+ * A problem becomes a graph of operations (cudnn_graph.c). The library's heuristic names engines
+ * for it, of which the first that it can make a plan of is taken, as frameworks do.
+ */
+#include <config.h>
+
+#include "cuda/cudnn.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cuda/driver.h"
+
+/* cudnn_graph.h */
+enum {
+    ENGINECFG_DESCRIPTOR = 3,
+    ENGINEHEUR_DESCRIPTOR = 4,
+    EXECUTION_PLAN_DESCRIPTOR = 5,
+    VARIANT_PACK_DESCRIPTOR = 16,
+};
+enum {
+    ENGINEHEUR_MODE = 200,
+    ENGINEHEUR_OPERATION_GRAPH = 201,
+    ENGINEHEUR_RESULTS = 202,
+    EXECUTION_PLAN_HANDLE = 400,
+    EXECUTION_PLAN_ENGINE_CONFIG = 401,
+    EXECUTION_PLAN_WORKSPACE_SIZE = 402,
+    VARIANT_PACK_UNIQUE_IDS = 1000,
+    VARIANT_PACK_DATA_POINTERS = 1001,
+    VARIANT_PACK_WORKSPACE = 1003,
+};
+enum {
+    TYPE_HANDLE = 0,
+    TYPE_INT64 = 3,
+    TYPE_VOID_PTR = 6,
+    TYPE_HEUR_MODE = 8,
+    TYPE_BACKEND_DESCRIPTOR = 15,
+};
+enum { HEUR_MODE_A = 3 };
+enum {
+    STATUS_NO_SUBLIBRARY = 1008,
+    STATUS_REFUSES = 2000, /* parameters, and then what is not supported */
+    STATUS_INTERNAL = 4000,
+    STATUS_NO_HOST_MEMORY = 4003,
+};
+enum { ENGINES_MOST = 16 };
+
+/* What the library says of its last error is long, and many lines. */
+static enum device_status failed(const struct cudnn *lib, struct diags *d, int status,
+                                 const char *call)
+{
+    char text[1024] = "";
+    lib->LastError(text, sizeof text);
+    text[sizeof text - 1] = 0;
+    text[strcspn(text, "\r\n")] = 0;
+    diag_error(d, SPAN_NONE, "%s: status %d%s%.200s", call, status, *text ? ": " : "", text);
+    if (status == STATUS_NO_SUBLIBRARY)
+        return DEVICE_ABSENT;
+    return status >= STATUS_REFUSES && status < STATUS_INTERNAL ? DEVICE_REFUSED : DEVICE_FAILED;
+}
+
+/* ---- loading ---- */
+
+static void *open_library(struct diags *d)
+{
+    static const char *const where[] = {"libcudnn.so.9", "/usr/local/cuda/lib64/libcudnn.so.9"};
+    const char *env = getenv("KAIO_CUDNN_LIB");
+    void *library = NULL;
+    if (env && *env) {
+        library = dlopen(env, RTLD_NOW | RTLD_LOCAL);
+        if (!library)
+            diag_error(d, SPAN_NONE, "KAIO_CUDNN_LIB: %s", dlerror());
+        return library;
+    }
+    for (size_t i = 0; i < sizeof where / sizeof *where && !library; i++)
+        library = dlopen(where[i], RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        diag_error(d, SPAN_NONE,
+                   "there is no libcudnn.so.9 here; KAIO_CUDNN_LIB may name the file of one, as "
+                   "PyTorch brings it");
+    return library;
+}
+
+bool cu_cudnn_load(struct cudnn *lib, struct diags *d)
+{
+    static const struct {
+        const char *symbol;
+        size_t offset;
+    } functions[] = {
+        {"cudnnGetVersion", offsetof(struct cudnn, GetVersion)},
+#define CUDNN(name, symbol, params) {symbol, offsetof(struct cudnn, name)},
+#include "cuda/cudnn.def"
+    };
+    if (!lib->library)
+        lib->library = open_library(d);
+    for (size_t i = 0; lib->library && i < sizeof functions / sizeof *functions; i++) {
+        void *p = dlsym(lib->library, functions[i].symbol);
+        if (!p)
+            return diag_error(d, SPAN_NONE, "libcudnn.so has no %s; is it of version 9?",
+                              functions[i].symbol);
+        memcpy((char *)lib + functions[i].offset, &p, sizeof p);
+    }
+    if (!lib->library)
+        return false;
+    const size_t v = lib->GetVersion();
+    snprintf(lib->name, sizeof lib->name, "cuDNN %zu.%zu.%zu", v / 10000, v / 100 % 100, v % 100);
+    return true;
+}
+
+static enum device_status open_cudnn(struct device *dev, struct diags *d)
+{
+    struct cudnn *lib = &dev->cudnn;
+    struct cudnn_handle_ *handle = NULL;
+    if (lib->handle)
+        return DEVICE_OK;
+    if (!cu_cudnn_load(lib, d))
+        return DEVICE_ABSENT;
+    enum device_status status = cu_queue_stream(dev, d);
+    if (status != DEVICE_OK)
+        return status;
+    int r = lib->Create(&handle);
+    if (r != 0)
+        return failed(lib, d, r, "cudnnCreate");
+    if ((r = lib->SetStream(handle, dev->stream)) != 0) {
+        lib->Destroy(handle);
+        return failed(lib, d, r, "cudnnSetStream");
+    }
+    lib->handle = handle;
+    return DEVICE_OK;
+}
+
+void cu_cudnn_close(struct device *dev)
+{
+    struct cudnn *lib = &dev->cudnn;
+    if (lib->handle)
+        lib->Destroy(lib->handle);
+    *lib = (struct cudnn){0}; /* the library stays: it may have threads */
+}
+
+/* ---- plans ---- */
+
+static int make_engines(const struct cudnn *lib, struct sdpa_plan *plan,
+                        struct cudnn_desc_ **engine, int64_t *n)
+{
+    const int mode = HEUR_MODE_A;
+    struct cudnn_desc_ *heuristic;
+    int64_t found = 0;
+    int r = cu_cudnn_make(lib, plan, ENGINEHEUR_DESCRIPTOR, &heuristic);
+    if (r == 0)
+        r = lib->SetAttribute(heuristic, ENGINEHEUR_OPERATION_GRAPH, TYPE_BACKEND_DESCRIPTOR, 1,
+                              &plan->graph);
+    if (r == 0)
+        r = lib->SetAttribute(heuristic, ENGINEHEUR_MODE, TYPE_HEUR_MODE, 1, &mode);
+    if (r == 0)
+        r = lib->Finalize(heuristic);
+    if (r == 0)
+        r = lib->GetAttribute(heuristic, ENGINEHEUR_RESULTS, TYPE_BACKEND_DESCRIPTOR, 0, &found,
+                              NULL);
+    found = found < ENGINES_MOST ? found : ENGINES_MOST;
+    for (int64_t i = 0; i < found && r == 0; i++)
+        r = cu_cudnn_make(lib, plan, ENGINECFG_DESCRIPTOR, &engine[i]);
+    *n = 0;
+    if (r == 0 && found)
+        r = lib->GetAttribute(heuristic, ENGINEHEUR_RESULTS, TYPE_BACKEND_DESCRIPTOR, found, n,
+                              engine);
+    return r;
+}
+
+/* A plan of one engine, if the library can make it. */
+static int try_engine(const struct cudnn *lib, struct sdpa_plan *plan, struct cudnn_desc_ *engine)
+{
+    int64_t bytes = 0, n;
+    int r = cu_cudnn_make(lib, plan, EXECUTION_PLAN_DESCRIPTOR, &plan->plan);
+    if (r == 0)
+        r = lib->SetAttribute(plan->plan, EXECUTION_PLAN_HANDLE, TYPE_HANDLE, 1, &lib->handle);
+    if (r == 0)
+        r = lib->SetAttribute(plan->plan, EXECUTION_PLAN_ENGINE_CONFIG, TYPE_BACKEND_DESCRIPTOR, 1,
+                              &engine);
+    if (r == 0)
+        r = lib->Finalize(plan->plan);
+    if (r == 0)
+        r = lib->GetAttribute(plan->plan, EXECUTION_PLAN_WORKSPACE_SIZE, TYPE_INT64, 1, &n, &bytes);
+    plan->workspace_bytes = r == 0 ? ((uint64_t)bytes + 255) / 256 * 256 : 0;
+    return r;
+}
+
+static int choose_engine(const struct cudnn *lib, struct sdpa_plan *plan)
+{
+    struct cudnn_desc_ *engine[ENGINES_MOST];
+    int64_t n;
+    int r = make_engines(lib, plan, engine, &n);
+    if (r == 0 && n == 0)
+        return STATUS_REFUSES + 1000;
+    for (int64_t i = 0; i < n; i++) {
+        r = try_engine(lib, plan, engine[i]);
+        if (r == 0)
+            break;
+    }
+    return r;
+}
+
+static void discard(struct device *dev, struct sdpa_plan *plan)
+{
+    cu_cudnn_drop(&dev->cudnn, plan);
+    if (plan->workspace)
+        dev->cu.MemFree(plan->workspace);
+    free(plan);
+}
+
+static enum device_status make_workspace(struct device *dev, struct sdpa_plan *plan,
+                                         struct diags *d)
+{
+    const uint64_t bytes = plan->workspace_bytes + plan->extra_bytes;
+    if (bytes == 0)
+        return DEVICE_OK;
+    cu_result r = dev->cu.MemAlloc(&plan->workspace, bytes);
+    return r == CU_SUCCESS ? DEVICE_OK : cu_failed(dev, d, r, "no workspace for cuDNN");
+}
+
+static enum device_status make_plan(struct device *dev, const struct sdpa_problem *p,
+                                    struct sdpa_plan **out, struct diags *d)
+{
+    const struct cudnn *lib = &dev->cudnn;
+    const char *call = "the engines of cuDNN";
+    *out = NULL;
+    enum device_status status = open_cudnn(dev, d);
+    if (status != DEVICE_OK)
+        return status;
+    struct sdpa_plan *plan = calloc(1, sizeof *plan);
+    if (!plan)
+        return failed(lib, d, STATUS_NO_HOST_MEMORY, "cuDNN");
+    int r = cu_cudnn_graph(lib, lib->handle, p, plan, &call);
+    if (r == 0)
+        r = choose_engine(lib, plan);
+    status = r ? failed(lib, d, r, call ? call : "the engines of cuDNN")
+               : make_workspace(dev, plan, d);
+    if (status == DEVICE_OK)
+        *out = plan;
+    else
+        discard(dev, plan);
+    return status;
+}
+
+/* ---- execution ---- */
+
+/* The addresses of everything that the graph reads or writes, under its tensors' numbers. */
+static int64_t pack_of(struct sdpa_plan *plan, const uint64_t *address, int64_t *uid, void **at)
+{
+    int64_t n = 0;
+    for (int i = 0; i < SDPA_BUFFERS; i++)
+        if (plan->uses[i]) {
+            uid[n] = i + 1;
+            at[n++] = (void *)(uintptr_t)address[i];
+        }
+    for (size_t i = 0; i < plan->nextra; i++) {
+        struct sdpa_extra *x = &plan->extra[i];
+        const uint64_t memory = plan->workspace + plan->workspace_bytes + x->at;
+        uid[n] = x->uid;
+        at[n++] = x->is_number ? (void *)&x->number : (void *)(uintptr_t)memory;
+    }
+    return n;
+}
+
+static enum device_status execute(struct device *dev, struct sdpa_plan *plan,
+                                  const uint64_t *address, struct diags *d)
+{
+    const struct cudnn *lib = &dev->cudnn;
+    int64_t uid[SDPA_BUFFERS + SDPA_EXTRAS_MOST];
+    void *at[SDPA_BUFFERS + SDPA_EXTRAS_MOST], *workspace = (void *)(uintptr_t)plan->workspace;
+    struct cudnn_desc_ *pack = NULL;
+    const int64_t n = pack_of(plan, address, uid, at);
+    int r = lib->CreateDescriptor(VARIANT_PACK_DESCRIPTOR, &pack);
+    if (r == 0)
+        r = lib->SetAttribute(pack, VARIANT_PACK_DATA_POINTERS, TYPE_VOID_PTR, n, at);
+    if (r == 0)
+        r = lib->SetAttribute(pack, VARIANT_PACK_UNIQUE_IDS, TYPE_INT64, n, uid);
+    if (r == 0)
+        r = lib->SetAttribute(pack, VARIANT_PACK_WORKSPACE, TYPE_VOID_PTR, 1, &workspace);
+    if (r == 0)
+        r = lib->Finalize(pack);
+    if (r == 0)
+        r = lib->Execute(lib->handle, plan->plan, pack);
+    if (pack)
+        lib->DestroyDescriptor(pack);
+    return r == 0 ? DEVICE_OK : failed(lib, d, r, "cudnnBackendExecute");
+}
+
+static const char *version(struct device *dev)
+{
+    return dev->cudnn.name;
+}
+
+const struct device_sdpa cuda_sdpa = {
+    .plan = make_plan,
+    .execute = execute,
+    .discard = discard,
+    .version = version,
+};
