@@ -40,6 +40,14 @@ spec() {
 layer: strategy chain" ]]
 }
 
+@test "what divides a head's number need not be a multiple of anything" {
+    # heads are the same in all lanes of what is loaded at once, and so is the quotient
+    for spec in paged_decode int8_kv; do
+        run -0 --separate-stderr kaio-emit --explain -v -t sm_80 ../specs/attention/$spec.yaml
+        [[ $output == *" && d % 8 == 0 && e % 8 == 0"* && $output != *"hk % "* ]]
+    done
+}
+
 @test "tiles, warps and shares are as the schedule says" {
     for schedule in 'tile: [16, 16], warps: 1' 'tile: [64, 128], warps: 2, split: 3' 'split: 7' 'tile: [32, 48], warps: 2'; do
         sed "s/^compute:/schedule: {strategy: chain, $schedule}\ncompute:/" data/chain.yaml >"$BATS_TEST_TMPDIR/k.yaml"

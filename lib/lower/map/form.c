@@ -232,7 +232,9 @@ static struct map_form divide_by(struct cg *g, struct map_form x, const struct m
     if (y->is_zero)
         return divide(g, x, y->k[0], rest);
     if (!x.known || !y->known || y->varies || y->k[0] || !x.is_positive || y->align % x.align ||
-        !lanes_within(m, &x, x.align) || !add_needs(&x, y))
+        !lanes_within(m, &x, x.align))
+        return unknown;
+    if (x.align > 1 && !add_needs(&x, y)) /* what is the same in all lanes is divided by anything */
         return unknown;
     x.rests = true;
     x.base = quotient(g, by, &x, x.base, y->base, rest);
