@@ -13,6 +13,7 @@ import re
 import sys
 
 COST = 250000  # products in a case: the simulator's time
+GROUPS = [1, 2, 3, 4, 7, 8]  # heads of queries that share one of keys
 FLOATS = ['f16', 'bf16', 'f32']
 WEIGHTS = {
     'softmax': 52,
@@ -71,6 +72,10 @@ def rows(r):
     return r.choices([r.randint(1, 20), r.randint(20, 70), r.choice([16, 32, 64]), 130, 1, 0], [33, 44, 8, 8, 5, 2])[0]
 
 
+def few_rows(r):
+    return r.choice([1, 1, r.randint(1, 20)])
+
+
 def channels(r):
     return r.choices([r.randint(1, 40), r.choice([8, 16, 32]), 64, 96, 128], [65, 17, 9, 4, 5])[0]
 
@@ -120,6 +125,7 @@ class Kernel:
         """Batch axes: (index, extent of queries, index and extent of keys or None)."""
         r = self.r
         self.axes = []
+        self.few = False  # rows, as where heads of a group are packed
         few = lambda r: r.randint(1, 3)
         if self.chance(0.7):
             b = Extent(r, 'b', few)
@@ -130,7 +136,7 @@ class Kernel:
         if self.chance(0.8):
             self.draw_heads(few)
         r.shuffle(self.axes)
-        self.m, self.n = Extent(r, 'm', rows), Extent(r, 'n', rows)
+        self.m, self.n = Extent(r, 'm', few_rows if self.few else rows), Extent(r, 'n', rows)
         self.d, self.e = Extent(r, 'd', channels), Extent(r, 'e', channels)
         self.paged = self.packed = self.shared = False
         how = r.choices(['', 'self', 'packed', 'shared', 'paged'], [66, 12, 6, 5, 6])[0]
@@ -151,17 +157,24 @@ class Kernel:
 
     def draw_heads(self, few):
         r = self.r
-        kind = r.choices(['own', 'grouped', 'factor', 'interleaved', 'one'], [45, 20, 12, 8, 15])[0]
+        kind = r.choices(['own', 'grouped', 'factor', 'times', 'interleaved', 'one'], [40, 20, 10, 7, 8, 15])[0]
+        self.few = kind not in ('own', 'interleaved') and self.chance(0.5)
         if kind == 'own':
             h = Extent(r, 'hq', few)
             self.axes.append(('h', h, 'h', h))
             return
         if kind == 'factor':
-            g = r.randint(2, 4)
+            g = r.choice(GROUPS[1:])
             hk = Extent(r, 'hk', few, plain=True)
             hq = Extent(r, 'hk', few, plain=True)
             hq.text, hq.factor = f'{g} * hk', g
             self.axes.append(('h', hq, f'h / {g}', hk))
+            return
+        if kind == 'times':
+            hk = Extent(r, 'hk', few, plain=True)
+            hq = Extent(r, 'hk', few, plain=True)
+            hq.text, hq.factor = 'members * hk', 1
+            self.axes.append(('h', hq, 'h / members', hk))
             return
         hq = Extent(r, 'hq', lambda r: r.choice([1, 2, 3, 4, 6]), plain=kind != 'one')
         if kind == 'one':
@@ -645,6 +658,8 @@ class Kernel:
         r = self.r
         values, sizes = {}, {}
         for e in self.extents():
+            if e.text == 'members * hk':
+                values['members'] = e.factor = r.choice(GROUPS)
             if e.name in values and e.kind == 'name':
                 sizes[id(e)] = values[e.name] * getattr(e, 'factor', 1)
                 continue
@@ -676,7 +691,7 @@ class Kernel:
         """Makes the heads a multiple of those that are shared."""
         if 'hq % hk == 0' not in self.require:
             return
-        values['hq'] = values['hk'] * self.r.randint(1, 4)
+        values['hq'] = values['hk'] * self.r.choice(GROUPS)
         for a, q, _, _ in self.axes:
             if a == 'h':
                 sizes[id(q)] = values['hq']

@@ -53,12 +53,56 @@ layer: strategy chain" ]]
         sed "s/^compute:/schedule: {strategy: chain, $schedule}\ncompute:/" data/chain.yaml >"$BATS_TEST_TMPDIR/k.yaml"
         run -0 kaio-verify --run -d cpu --check --code=fixed -t sm_80 --kernel=decode "$BATS_TEST_TMPDIR/k.yaml"
         run -0 kaio-verify --run -d cpu --check --code=fixed -t sm_80 --kernel=causal "$BATS_TEST_TMPDIR/k.yaml"
+        run -0 kaio-verify --run -d cpu --check --code=fixed -t sm_80 --kernel=groups "$BATS_TEST_TMPDIR/k.yaml"
     done
     for schedule in 'tile: [40, 16], warps: 1' 'tile: [16, 40], warps: 1' 'tile: [128, 16], warps: 2'; do
         sed "s/^compute:/schedule: {strategy: chain, $schedule}\ncompute:/" data/chain.yaml >"$BATS_TEST_TMPDIR/k.yaml"
         run -2 kaio-emit -t sm_80 --kernel=decode "$BATS_TEST_TMPDIR/k.yaml"
         [[ $output == *"error: "*" not "[14]* ]]
     done
+}
+
+# groups SIZE...  -> how many groups of blocks share rows, each of which reads keys once
+groups() {
+    kaio-emit -t sm_80 -D T=f16 "${@/#/-D}" ../specs/attention/decode.yaml | sed -nE 's,^//@   \$arrived: u32\[([0-9]+)\].*,\1,p'
+}
+
+@test "rows of heads that share keys are packed into tiles, and keys are read once for all of them" {
+    size='n=8192 d=128 e=128'
+    # shellcheck disable=SC2086
+    for of in '8 b=1 hq=32 hk=8 m=1' '24 b=3 hq=32 hk=8 m=2' '4 b=1 hq=32 hk=4 m=8' '1 b=1 hq=64 hk=1 m=1' '5 b=1 hq=64 hk=1 m=5' \
+        '32 b=1 hq=32 hk=32 m=1' '16 b=1 hq=32 hk=16 m=31'; do
+        read -r count of <<<"$of"
+        [ "$(groups $of $size)" = "$count" ]
+    done
+    # where the sizes are not known the launch finds out, and specs without groups have nothing of it
+    run -0 --separate-stderr kaio-emit --explain -v -t sm_80 -D T=f16 ../specs/attention/decode.yaml
+    [[ $output == *"tiles 16 x 32, 128 columns, rows of max(hq / max(hk, 1), 1) 'h' packed, when "*" m * max(hq / max(hk, 1), 1) <= 16 "* ]]
+    [[ $output == *"attention_decode_128_group: "*"tiles 64 x 64"*" packed, when "*" max(hq / max(hk, 1), 1) >= 2 && m <= 63 "* ]]
+    run -0 --separate-stderr kaio-emit --explain -v -t sm_80 -D T=f16 ../specs/attention/forward.yaml
+    [[ $output != *"packed"* && $output != *"_group"* ]]
+}
+
+@test "heads of a group are packed whichever way their number is written" {
+    cd "$BATS_TEST_TMPDIR"
+    # G, the heads' dimension, another parameter, the case
+    while IFS='|' read -r by heads more case; do
+        printf '%s\n' 'kernel: k' "params: {q: 'in f16[$heads, m, d]', k: 'in f16[hk, n, d]', v: 'in f16[hk, n, d]', ${more}o: 'out f16[$heads, m, d]'}" \
+            'require: hk >= 1' 'compute: |' "  s[h,i,j] = sum[c](q[h,i,c] * k[h / $by, j, c]) * 0.2" '  t[h,i] = max[j](s[h,i,j])' \
+            '  p[h,i,j] = exp(s[h,i,j] - t[h,i])' "  o[h,i,c] = sum[j](f16(p[h,i,j]) * v[h / $by, j, c]) / sum[j](p[h,i,j])" \
+            "cases: {a: {$case, hk: 2, n: 50, d: 16}}" >k.yaml
+        run -0 --separate-stderr kaio-emit --explain -v -t sm_80 k.yaml
+        [[ $output == *"'h' packed"* ]]
+        run -0 kaio-verify --run -d cpu --check -t sm_80 k.yaml
+    done <<<'(hq / hk)|hq||hq: 14, m: 3
+4|hq||hq: 8, m: 1
+7|7 * hk||m: 2
+g|g * hk||g: 3, m: 20
+g|hq|g: i64, |hq: 5, g: 3, m: 6'
+    # of other ways to share keys there is no row that is next to another one
+    sed -i 's,h / g,h % hk,g' k.yaml
+    run -0 --separate-stderr kaio-emit --explain -v -t sm_80 k.yaml
+    [[ $output == *"mma.sync"* && $output != *"packed"* ]]
 }
 
 # A row's sum does not have what is behind its range; and 0 times what is there is NaN where the term is in the sum.
@@ -141,6 +185,61 @@ END
 
 @test "weights that are stored in 16 bits are judged by what other maxima make of them" {
     run -0 kaio-verify --run -d cpu --code=fixed --fill=edge -t sm_80 "$KAIO_SRCDIR/specs/attention/int8_kv.yaml"
+}
+
+@test "infinities and NaN of one head are none of another head's, whose rows are in the same tile" {
+    cd "$BATS_TEST_TMPDIR"
+    python3 - <<'END'
+import numpy as np
+r = np.random.default_rng(1)
+q, k, v = (r.standard_normal(s).astype(np.float16) for s in ((2, 7, 5, 32), (2, 2, 70, 32), (2, 2, 70, 40)))
+np.save("q.npy", q); np.save("k.npy", k); np.save("v.npy", v)
+v[0, 1, 69, 3] = np.nan; v[1, 0, 12, 5] = np.inf; np.save("bad_v.npy", v)
+q[0, 6, 2] = np.nan; q[1, 3, 1] = np.inf; np.save("bad_q.npy", q)
+k[0, 1, 60] *= 300; k[1, 0, 3] = np.inf; np.save("bad_k.npy", k)
+END
+    spec=$KAIO_SRCDIR/tests/data/chain.yaml
+    size='b=2 hq=7 hk=2 m=5 n=70 d=32 e=40'
+    others='slope=@uniform sink=@normal bias=@normal'
+    kaio-emit -t sm_80 --kernel=groups "$spec" >open.ptx
+    # shellcheck disable=SC2046,SC2086
+    kaio-emit -t sm_80 --kernel=groups $(printf ' -D %s' $size) "$spec" >fixed.ptx
+    for files in 'q=q.npy k=k.npy v=bad_v.npy' 'q=bad_q.npy k=k.npy v=v.npy' 'q=q.npy k=bad_k.npy v=v.npy'; do
+        for code in open fixed; do
+            # shellcheck disable=SC2086
+            kaio-run -q -d cpu --check $code.ptx $files $others o=o.npy lse=lse.npy
+            # shellcheck disable=SC2086
+            run -0 kaio-verify --depth=200 --truncation=200 --kernel=groups "$spec" $size $files $others o=o.npy lse=lse.npy
+        done
+    done
+}
+
+@test "what is left out of one head's row is looked at for all heads of its group" {
+    cd "$BATS_TEST_TMPDIR"
+    python3 - <<'END'
+import numpy as np
+r = np.random.default_rng(1)
+for name, shape in ("q", (2, 7, 6, 16)), ("k", (2, 2, 200, 16)), ("v", (2, 2, 200, 16)):
+    x = r.standard_normal(shape).astype(np.float16); np.save(name + ".npy", x)
+for i, (z, h, j) in enumerate(((0, 0, 0), (1, 1, 60), (0, 1, 120), (1, 0, 199))):
+    y = x.copy(); y[z, h, j, i] = np.nan if i % 2 else np.inf; np.save(f"v{i}.npy", y)
+END
+    size='b=2 hq=7 hk=2 m=6 n=200 d=16'
+    for mask in 'j <= i + (n - m)' 'j < 30 * h + 10' 'j >= 90 && j < 100 + i && h % 2 == 0' 'j >= 150 - 20 * h && i != 3'; do
+        printf '%s\n' 'kernel: k' 'params: {q: "in f16[b, hq, m, d]", k: "in f16[b, hk, n, d]", v: "in f16[b, hk, n, d]", o: "out f16[b, hq, m, d]"}' \
+            'require: 4 * hk >= hq' 'compute: |' "  s[z,h,i,j] = $mask ? sum[c](q[z,h,i,c] * k[z, h / 4, j, c]) : -inf" \
+            '  t[z,h,i] = max[j](s[z,h,i,j])' '  p[z,h,i,j] = exp(s[z,h,i,j] - t[z,h,i])' \
+            '  o[z,h,i,c] = sum[j](f16(p[z,h,i,j]) * v[z, h / 4, j, c]) / sum[j](p[z,h,i,j])' >k.yaml
+        # shellcheck disable=SC2046,SC2086
+        for sizes in "$(printf ' -D %s' $size)" ''; do
+            kaio-emit -t sm_80 $sizes k.yaml >k.ptx
+            grep -q k_repair k.ptx
+            for v in v v0 v1 v2 v3; do
+                kaio-run -q -d cpu --check k.ptx q=q.npy k=k.npy v=$v.npy o=o.npy
+                run -0 kaio-verify --depth=200 --truncation=400 k.yaml $size q=q.npy k=k.npy v=$v.npy o=o.npy
+            done
+        done
+    done
 }
 
 @test "nothing to stream, no rows, and rows without terms" {

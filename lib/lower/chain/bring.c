@@ -81,7 +81,7 @@ void chain_slab_begin(struct chain_slab *t, struct cg_val thread)
     if (across <= t->threads && (t->threads % across || t->row_step > t->rows))
         takes = cg_binary(g, OP_LT, t->row, cg_u32(t->row_step < t->rows ? t->row_step : t->rows));
     t->takes_part = cg_is_const(takes, &always) ? -1 : cg_reg(g, takes);
-    if (!t->is_async || t->count == 1)
+    if (!t->is_async || t->count == 1 || t->packed)
         return;
     const struct cg_val from = address(t, zero, zero, zero, zero);
     const struct cg_val to = address(t, zero, zero, cg_u32(t->row_step), zero);
@@ -129,6 +129,30 @@ static struct cg_val is_inside(const struct chain_slab *t, struct cg_val at, str
     return cg_binary(g, OP_LAND, p, cg_binary(g, OP_LT, k, cg_convert(g, t->m.k, DT_U32)));
 }
 
+/* What `at` is in the operand, where rows are packed. Is there a row, and such a term? */
+static struct cg_val stand_in_group(struct chain_slab *t, struct cg_val *at, struct cg_val k)
+{
+    struct cg *g = t->m.g;
+    const struct chain_row row = chain_row_of(t->packed, *at);
+    t->m.batch[t->packed->t->pack.batch] = row.h;
+    *at = cg_convert(g, row.i, DT_U32);
+    return cg_binary(g, OP_LAND, row.exists, cg_binary(g, OP_LT, k, cg_convert(g, t->m.k, DT_U32)));
+}
+
+static void copy_packed_pieces(struct chain_slab *t, struct cg_val at, struct cg_val k)
+{
+    struct cg *g = t->m.g;
+    const struct cg_val e = first_element(t), term = k_of(t, k, cg_u32(0), e);
+    for (uint32_t n = 0; n < t->count; n++) {
+        struct cg_val row = cg_add(g, at, row_of(t, n));
+        const struct cg_val inside = stand_in_group(t, &row, term);
+        const struct cg_val bytes = cg_select(g, cg_reg(g, inside), cg_u32(MMA_CHUNK), cg_u32(0));
+        const int32_t from = cg_reg(g, address(t, row, k, cg_u32(0), e));
+        mma_copy_async(g, exists(t, n), target(t, n), ptx_mem(from, 0), MMA_CHUNK,
+                       cg_reg(g, bytes));
+    }
+}
+
 static void copy_pieces(struct chain_slab *t, struct cg_val at, struct cg_val k)
 {
     struct cg *g = t->m.g;
@@ -171,8 +195,9 @@ static void compute_piece(struct chain_slab *t, uint32_t n, struct cg_val at, st
     struct ptx_operand word[MMA_CHUNK / 4];
     for (uint32_t i = 0; i < piece; i += lanes) {
         const struct cg_val e = cg_add(g, first_element(t), cg_u32(i));
-        const struct cg_val a = at_of(t, at, r, e), b = k_of(t, k, r, e);
-        struct cg_val inside = is_inside(t, a, b);
+        struct cg_val a = at_of(t, at, r, e);
+        const struct cg_val b = k_of(t, k, r, e);
+        struct cg_val inside = t->packed ? stand_in_group(t, &a, b) : is_inside(t, a, b);
         if (there >= 0)
             inside = cg_binary(g, OP_LAND, inside, cg_value(DT_BOOL, there));
         matmul_fetch(&t->m, t->operand, cg_index(g, a), cg_index(g, b), lanes, cg_reg(g, inside),
@@ -189,7 +214,10 @@ static void compute_piece(struct chain_slab *t, uint32_t n, struct cg_val at, st
 static void bring(struct chain_slab *t, struct cg_val at, struct cg_val k)
 {
     if (t->is_async) {
-        copy_pieces(t, at, k);
+        if (t->packed)
+            copy_packed_pieces(t, at, k);
+        else
+            copy_pieces(t, at, k);
         return;
     }
     map_begin_reading(t->m.g, &t->m.reader);

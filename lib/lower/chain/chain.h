@@ -16,11 +16,18 @@
  * stream is a local variable that stands for it, and one symbol each for the row's axes, the
  * column and j is used in all of them. Binding these is all that evaluating a part takes.
  *
+ * Tensor cores multiply tiles of rows that differ in one axis i, of the same k and v. Where queries
+ * are grouped, so that heads h of a group of G share k[.., h / G, j, c], rows are few and one block
+ * is to read k and v for all of them, a tile's rows are packed: row r is that of i = r / G and of
+ * the group's head r % G. Each row binds its own i and h, and what shares k and v needs no more of
+ * h than any head of the group.
+ *
  *   chain/form.c     what fits, and what is computed
  *   chain/range.c    conditions on j that are ranges of it
  *   chain/skip.c     and those where terms have the weight 0
  *   chain/running.c  which terms may be rescaled, and by what
  *   chain/products.c the products in it, as tensor cores multiply them
+ *   chain/pack.c     the axis of rows that share right operands beside i
  *   chain/any.c      any form, without tensor cores: a warp for each row
  *   chain/rows.c     the rows that a warp has, and their ranges of j
  *   chain/tile.c     streams of the rows that a warp has, for all kernels by tensor cores
@@ -172,9 +179,20 @@ struct chain_product {
     uint32_t parts;
 };
 enum { CHAIN_PARTS_MOST = 3, CHAIN_SCALE = 4096 };
+/* An axis h of the row beside i. The products' right operands depend on h / G, or not on it, so
+ * that G rows of neighbouring h share them for every i. */
+struct chain_pack {
+    uint32_t axis;              /* which of the row's axes; f->nrow: there is none */
+    uint32_t batch;             /* the products' number of it */
+    bool ragged;                /* the last group may be smaller */
+    struct lang_symbol *member; /* an index over a group: G */
+    struct lang_symbol *group;  /* over all groups */
+    struct lang_symbol *rows;   /* over the rows of a group: i * G */
+};
 struct chain_tensor {
     const struct chain_form *f;
     uint32_t i; /* which of the row's axes a tile's rows run along; f->nrow: a tile has one row */
+    struct chain_pack pack;
     struct chain_product score[CHAIN_SCORES];
     uint32_t ncolumn;
     struct chain_product column[CHAIN_COLUMNS]; /* operand 0: the stream's first part; 1: v */
@@ -198,6 +216,16 @@ const char *chain_types(struct arena *a, const struct chain_tensor *t);
  * the way. */
 bool chain_find_products(struct cg *g, const struct chain_form *f, struct chain_tensor *t,
                          struct buf *why);
+
+/* ---- chain/pack.c ---------------------------------------------------------------------------- */
+
+/* Finds t->pack, of products that are known. */
+void chain_find_pack(struct cg *g, struct chain_tensor *t);
+bool chain_can_pack(const struct chain_tensor *t);
+/* The index of the rows that tiles are of: i, or all of a group's; NULL: there is one. */
+const struct lang_symbol *chain_rows_index(const struct chain_tensor *t, bool packs);
+/* The index of the row's axis a, by whose numbers blocks differ: where rows are packed, groups. */
+const struct lang_symbol *chain_batch_index(const struct chain_tensor *t, bool packs, uint32_t a);
 
 /* ---- chain/any.c ----------------------------------------------------------------------------- */
 
@@ -224,14 +252,17 @@ struct chain_tile {
     /* Of each 16 columns a lane has four neighbours, 4 c to 4 c + 3: those of even numbers are in
      * the first 8. Otherwise they are as above. */
     bool fours;
-    struct cg_val row[CHAIN_AXES];    /* i64; that of .t->i is not used */
+    bool packs;                       /* rows are those of .t->pack */
+    struct cg_val row[CHAIN_AXES];    /* i64; that of .t->i is not used; of .t->pack's the first */
     struct cg_val first, block_first; /* u32: the first row of the warp, and of the block */
     struct cg_val lane;               /* u32 */
     struct cg_val share, shares;      /* u32: the block's number among those that share its rows */
     /* found by chain_tile_begin(): */
-    struct cg_val end;                /* u32: of j */
-    struct cg_val at[CHAIN_ROWS];     /* i64: the lane's rows, the last one for those outside */
-    struct cg_val exists[CHAIN_ROWS]; /* predicates or constants */
+    struct cg_val end; /* u32: of j */
+    struct chain_row {
+        struct cg_val i, h;   /* i64: the axes .t->i, and .t->pack's where rows are packed */
+        struct cg_val exists; /* a predicate or a constant; the last row stands for those outside */
+    } at[CHAIN_ROWS];         /* the lane's */
     struct cg_val low[CHAIN_STREAMS][CHAIN_ROWS], high_of[CHAIN_STREAMS][CHAIN_ROWS]; /* i32 */
     /* u32: terms of the block's rows are those of from <= j < to, and of whole_from <= j < whole_to
      * for all of its rows and streams; the latter may be empty, and is never reached where
@@ -303,6 +334,10 @@ void chain_tile_words(struct chain_tile *x, const struct chain_values *v);
 void chain_tile_find(struct chain_tile *x);
 /* Finds the ranges of the lane's rows. */
 void chain_tile_find_ranges(struct chain_tile *x);
+/* Row r (u32) of the tile's batch. */
+struct chain_row chain_row_of(struct chain_tile *x, struct cg_val r);
+/* Binds what stands for its axes. */
+void chain_bind(struct chain_tile *x, const struct chain_row *row);
 /* Binds what stands for the row's axes, the lane's row n. */
 void chain_bind_row(struct chain_tile *x, uint32_t n);
 /* Where a stream's range begins or ends for the row that is bound, an i32 in j's extent. */
@@ -358,7 +393,8 @@ void chain_store(struct chain_tile *x);
 struct chain_slab {
     struct matmul m; /* finds the elements of a product's operand */
     uint32_t operand;
-    enum dtype type; /* of the tile's elements */
+    enum dtype type;           /* of the tile's elements */
+    struct chain_tile *packed; /* the operand's rows are this tile's, packed; NULL: they are not */
     struct mma_lay lay;
     uint32_t rows, offset; /* of the tile; bytes of shared memory in front of it */
     bool aligned;          /* what lies in memory as it is, is copied by whole pieces */
@@ -403,6 +439,7 @@ struct chain_plan {
     uint32_t warps, high, wide; /* of a block; see struct chain_tile */
     uint32_t terms, columns;    /* of scores and of sums at most, multiples of 16 */
     bool aligned;               /* rows of q, k and v in memory are whole pieces of 16 bytes */
+    bool packs;                 /* see struct chain_tile */
     /* blocks that share rows: at most, or 0: as many as the device has room for */
     uint32_t split;
     uint32_t keeps; /* wgmma: registers of the producer's threads */

@@ -178,13 +178,22 @@ static struct lang_expr *find_share(struct kernel *k, struct lang_expr *groups, 
 /* The groups of blocks that share rows. */
 static struct lang_expr *groups_of(struct kernel *k)
 {
-    const struct chain_form *f = k->t->f;
-    const struct lang_symbol *i = k->t->i < f->nrow ? f->row[k->t->i] : NULL;
-    struct lang_expr *n = extent_divided(k->g, i, block_rows(k->p)).e;
-    for (uint32_t a = f->nrow; a-- > 0;)
+    const bool packs = k->p->packs;
+    const struct lang_symbol *rows = chain_rows_index(k->t, packs);
+    struct lang_expr *n = extent_divided(k->g, rows, block_rows(k->p)).e;
+    for (uint32_t a = k->t->f->nrow; a-- > 0;)
         if (a != k->t->i)
-            n = lx_mul(k->g->a, n, extent_of(k->g, f->row[a]).e);
+            n = lx_mul(k->g->a, n, extent_of(k->g, chain_batch_index(k->t, packs, a)).e);
     return n;
+}
+
+/* The group's number becomes the first of its members. */
+static void find_first_of_group(struct kernel *k)
+{
+    struct cg *g = k->g;
+    struct cg_val *const h = &k->x.row[k->t->pack.axis];
+    const struct cg_val members = extent_u32(g, extent_of(g, k->t->pack.member).v);
+    *h = cg_freeze(g, cg_index(g, cg_binary(g, OP_MUL, extent_u32(g, *h), members)));
 }
 
 /* The block's rows, those of most terms first where ranges differ; the grid. */
@@ -193,8 +202,7 @@ static struct lang_expr *find_block(struct kernel *k)
     struct cg *g = k->g;
     const struct chain_form *f = k->t->f;
     const uint32_t rows = block_rows(k->p);
-    const struct lang_symbol *i = k->t->i < f->nrow ? f->row[k->t->i] : NULL;
-    const struct extent tiles = extent_divided(g, i, rows);
+    const struct extent tiles = extent_divided(g, chain_rows_index(k->t, k->p->packs), rows);
     struct cg_val n = cg_index(g, cg_special(g, SP_CTAID_X)), tile;
     struct lang_expr *grid = find_share(k, groups_of(k), &n);
     extent_split(g, n, tiles, &n, &tile);
@@ -204,12 +212,14 @@ static struct lang_expr *find_block(struct kernel *k)
     for (uint32_t a = f->nrow; a-- > 0;) {
         if (a == k->t->i)
             continue;
-        const struct extent e = extent_of(g, f->row[a]);
+        const struct extent e = extent_of(g, chain_batch_index(k->t, k->p->packs, a));
         if (--left)
             extent_split(g, n, e, &n, &k->x.row[a]);
         else
             k->x.row[a] = n;
     }
+    if (k->p->packs)
+        find_first_of_group(k);
     tile = extent_u32(g, tile);
     tile = cg_binary(g, OP_SUB, cg_binary(g, OP_SUB, extent_u32(g, tiles.v), cg_u32(1)), tile);
     k->x.block_first = cg_freeze(g, cg_mul(g, tile, rows));
@@ -274,6 +284,7 @@ static void begin_tiles(struct kernel *k)
     struct cg *g = k->g;
     const struct cg_val zero = cg_u32(0), rows = cg_mul(g, k->warp, k->p->high * 16);
     for (uint32_t i = 0; i < k->t->f->nscore; i++) {
+        k->q[i].packed = k->p->packs ? &k->x : NULL;
         begin_slab(k, &k->q[i]);
         begin_slab(k, &k->k[i]);
         find_addresses(k, &k->q[i], steps_of_score(k, i), rows, k->q_at[i]);
@@ -421,7 +432,8 @@ struct lang_expr *chain_mma(struct cg *g, const struct chain_tensor *t, const st
                                .wide = p->wide,
                                .block_rows = block_rows(p),
                                .columns = p->columns,
-                               .fours = chain_has_bytes(t)};
+                               .fours = chain_has_bytes(t),
+                               .packs = p->packs};
     lay_all(k, t, p);
     if (chain_has_bytes(t) || chain_has_splits(t))
         g->func->minnctapersm = 1; /* words on their way take more registers than ptxas expects */

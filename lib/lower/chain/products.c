@@ -378,7 +378,7 @@ bool chain_find_products(struct cg *g, const struct chain_form *f, struct chain_
                          struct buf *why)
 {
     struct finder x = {.g = g, .f = f, .t = t, .why = why};
-    *t = (struct chain_tensor){.f = f, .i = choose_rows(f)};
+    *t = (struct chain_tensor){.f = f, .i = choose_rows(f), .pack = {.axis = f->nrow}};
     if (!f->ends)
         return lower_lacks(why, f->stage->eq[0]->span, "where '%s' ends in memory is not known",
                            f->j->name);
@@ -396,5 +396,6 @@ bool chain_find_products(struct cg *g, const struct chain_form *f, struct chain_
         if (f->stream[i].has_column && !find_column(&x, i))
             return false;
     agree_on_columns(&x);
+    chain_find_pack(g, t);
     return true;
 }

@@ -19,19 +19,14 @@
 enum { LANES = 32, WARPS = CHAIN_REPAIR_BLOCK / LANES, HIGH = CHAIN_HIGH };
 _Static_assert(WARPS *HIGH * 16 == CHAIN_REPAIR_BLOCK, "a row for each thread");
 
-static const struct lang_symbol *rows_of(const struct chain_tensor *t)
-{
-    return t->i < t->f->nrow ? t->f->row[t->i] : NULL;
-}
-
 static struct extent parts_of(struct cg *g, const struct chain_tensor *t)
 {
-    return extent_divided(g, rows_of(t), CHAIN_REPAIR_BLOCK);
+    return extent_divided(g, chain_rows_index(t, false), CHAIN_REPAIR_BLOCK);
 }
 
 static struct lang_expr *words_of(struct cg *g, const struct chain_tensor *t)
 {
-    const struct lang_symbol *i = rows_of(t);
+    const struct lang_symbol *i = chain_rows_index(t, false);
     struct lang_expr *n = i ? lx_ceil_div_int(g->a, i->dims[0], CHAIN_REPAIR_BLOCK)
                             : lx_int(g->a, 1);
     for (uint32_t a = 0; a < t->f->nrow; a++)
@@ -84,7 +79,8 @@ static void loop_end(struct cg *g, struct loop *l)
     cg_loop_head(g);
 }
 
-void chain_repair_ask(struct chain_tile *x)
+/* Marks all rows of a batch, the values of whose axes are these. */
+static void mark_batch(struct chain_tile *x, const struct cg_val *row)
 {
     struct cg *g = x->g;
     const struct chain_form *f = x->t->f;
@@ -94,13 +90,37 @@ void chain_repair_ask(struct chain_tile *x)
     for (uint32_t a = 0; a < f->nrow; a++)
         if (a != x->t->i)
             batch = cg_binary(g, OP_ADD, cg_binary(g, OP_MUL, batch, extent_of(g, f->row[a]).v),
-                              cg_convert(g, x->row[a], DT_I64));
+                              cg_convert(g, row[a], DT_I64));
     batch = cg_freeze(g, cg_binary(g, OP_MUL, batch, parts.v));
     const struct cg_val part = loop_begin(g, &l, x->lane, extent_u32(g, parts.v), cg_u32(LANES));
     const struct cg_val word = cg_binary(g, OP_ADD, batch, cg_convert(g, part, DT_I64));
     PTX(&g->b, "red.relaxed.gpu.global.or.b32", cg_mem(cg_address(g, x->t->repairs, word)),
         ptx_imm(1));
     loop_end(g, &l);
+}
+
+/* The batches of all heads of a group. */
+static void mark_group(struct chain_tile *x)
+{
+    struct cg *g = x->g;
+    const struct chain_pack *p = &x->t->pack;
+    const struct cg_val first = extent_u32(g, x->row[p->axis]);
+    const struct cg_val heads = extent_u32(g, extent_of(g, x->t->f->row[p->axis]).v);
+    struct cg_val row[CHAIN_AXES], end = extent_u32(g, extent_of(g, p->member).v);
+    struct loop l;
+    memcpy(row, x->row, sizeof row);
+    end = cg_freeze(g, cg_minmax(g, false, cg_add(g, first, end), heads));
+    row[p->axis] = cg_index(g, loop_begin(g, &l, first, end, cg_u32(1)));
+    mark_batch(x, row);
+    loop_end(g, &l);
+}
+
+void chain_repair_ask(struct chain_tile *x)
+{
+    if (x->packs)
+        mark_group(x);
+    else
+        mark_batch(x, x->row);
 }
 
 /* ---- looking --------------------------------------------------------------------------------- */
@@ -156,16 +176,20 @@ static void look(struct chain_tile *x, const struct crew *c, struct cg_val from,
     loop_end(g, &l);
 }
 
-/* The least j that a stream has for row i of the batch, or where the last one ends: u32. */
-static struct cg_val edge(struct chain_tile *x, struct cg_val i, bool is_high)
+/* The least j that a stream has for row r (i64) of the batch, or where the last one ends: u32. */
+static struct cg_val edge(struct chain_tile *x, struct cg_val r, bool is_high)
 {
     struct cg *g = x->g;
     const struct chain_form *f = x->t->f;
     const size_t bound = g->bindings.n;
     struct cg_val all = {.type = DT_VOID};
     chain_bind_row(x, 0);
-    if (rows_of(x->t))
-        cg_bind(g, rows_of(x->t), cg_index(g, i), false);
+    if (x->packs) {
+        const struct chain_row row = chain_row_of(x, extent_u32(g, r));
+        chain_bind(x, &row);
+    } else if (chain_rows_index(x->t, false)) {
+        cg_bind(g, chain_rows_index(x->t, false), cg_index(g, r), false);
+    }
     for (uint32_t n = 0; n < f->nstream; n++) {
         const struct cg_val v = chain_bound(x, is_high ? f->stream[n].high : f->stream[n].low);
         all = n ? cg_minmax(g, is_high, all, v) : v;
@@ -196,7 +220,7 @@ static void number_warps(struct chain_tile *x, struct crew *block, struct crew *
 {
     struct cg *g = x->g;
     const uint32_t rows = x->high * 16, warps = x->block_rows / rows;
-    const struct extent tiles = extent_divided(g, rows_of(x->t), x->block_rows);
+    const struct extent tiles = extent_divided(g, chain_rows_index(x->t, x->packs), x->block_rows);
     const struct cg_val before = cg_binary(g, OP_SUB, x->first, x->block_first);
     const struct cg_val tile = cg_binary(g, OP_DIV, x->block_first, cg_u32(x->block_rows));
     const struct cg_val share = cg_mul(g, x->share, warps);
@@ -215,7 +239,7 @@ void chain_repair_cover(struct chain_tile *x)
     block.sum = batch.sum = cg_new_mutable(g, DT_F32);
     cg_move(g, block.sum, cg_float(g, DT_F32, 0));
     number_warps(x, &block, &batch);
-    const struct extent rows = extent_of(g, rows_of(x->t));
+    const struct extent rows = extent_of(g, chain_rows_index(x->t, x->packs));
     const struct cg_val last = cg_binary(g, OP_SUB, rows.v, cg_int(DT_I64, 1));
     look_between(x, &block);
     look(x, &batch, cg_u32(0), edge(x, cg_int(DT_I64, 0), false));

@@ -8,20 +8,63 @@
 
 enum { LANES = 32 };
 
-void chain_bind_row(struct chain_tile *x, uint32_t n)
+static bool is_packed(const struct chain_tile *x, uint32_t axis)
 {
-    const struct chain_tensor *t = x->t;
-    for (uint32_t i = 0; i < t->f->nrow; i++)
-        cg_bind(x->g, t->f->row[i], i == t->i ? x->at[n] : x->row[i], false);
+    return x->packs && axis == x->t->pack.axis;
 }
 
-/* The last row for those behind it. */
-static struct cg_val clamped(struct chain_tile *x, struct cg_val row, struct cg_val *exists)
+void chain_bind(struct chain_tile *x, const struct chain_row *r)
+{
+    const struct chain_tensor *t = x->t;
+    for (uint32_t a = 0; a < t->f->nrow; a++)
+        cg_bind(x->g, t->f->row[a], a == t->i ? r->i : is_packed(x, a) ? r->h : x->row[a], false);
+}
+
+void chain_bind_row(struct chain_tile *x, uint32_t n)
+{
+    chain_bind(x, &x->at[n]);
+}
+
+/* n (u32), or the last one of the index for those behind it. */
+static struct cg_val clamped(struct chain_tile *x, const struct lang_symbol *index, struct cg_val n,
+                             struct cg_val *exists)
 {
     struct cg *g = x->g;
-    const struct cg_val m = cg_convert(g, extent_of(g, x->t->f->row[x->t->i]).v, DT_U32);
-    *exists = cg_binary(g, OP_LT, row, m);
-    return cg_index(g, cg_minmax(g, false, row, cg_binary(g, OP_SUB, m, cg_u32(1))));
+    const struct cg_val end = cg_convert(g, extent_of(g, index).v, DT_U32);
+    *exists = cg_binary(g, OP_LT, n, end);
+    return cg_minmax(g, false, n, cg_binary(g, OP_SUB, end, cg_u32(1)));
+}
+
+/* Takes row r of a group apart. */
+static void unpack(struct chain_tile *x, struct cg_val r, struct chain_row *to)
+{
+    struct cg *g = x->g;
+    const struct chain_pack *p = &x->t->pack;
+    struct cg_val member, exists;
+    extent_split(g, cg_index(g, r), extent_of(g, p->member), &to->i, &member);
+    struct cg_val h = cg_add(g, extent_u32(g, x->row[p->axis]), extent_u32(g, member));
+    if (p->ragged) {
+        h = clamped(x, x->t->f->row[p->axis], h, &exists);
+        to->exists = cg_binary(g, OP_LAND, to->exists, exists);
+    }
+    to->h = cg_freeze(g, cg_index(g, h));
+}
+
+struct chain_row chain_row_of(struct chain_tile *x, struct cg_val r)
+{
+    struct cg *g = x->g;
+    const struct lang_symbol *index = chain_rows_index(x->t, x->packs);
+    struct chain_row row = {.i = cg_int(DT_I64, 0)};
+    if (!index) {
+        row.exists = cg_binary(g, OP_EQ, r, cg_u32(0));
+        return row;
+    }
+    r = clamped(x, index, r, &row.exists);
+    if (x->packs)
+        unpack(x, r, &row);
+    else
+        row.i = cg_index(g, r);
+    return row;
 }
 
 static void find_rows(struct chain_tile *x)
@@ -30,12 +73,7 @@ static void find_rows(struct chain_tile *x)
     const struct cg_val group = cg_binary(g, OP_SHR, x->lane, cg_u32(2));
     for (uint32_t n = 0; n < 2 * x->high; n++) {
         const struct cg_val in_warp = cg_add(g, group, cg_u32(n * 8));
-        if (x->t->i < x->t->f->nrow) {
-            x->at[n] = clamped(x, cg_add(g, x->first, in_warp), &x->exists[n]);
-        } else {
-            x->exists[n] = cg_binary(g, OP_EQ, cg_add(g, x->first, in_warp), cg_u32(0));
-            x->at[n] = cg_int(DT_I64, 0);
-        }
+        x->at[n] = chain_row_of(x, cg_add(g, x->first, in_warp));
     }
 }
 
@@ -54,7 +92,11 @@ struct cg_val chain_bound(struct chain_tile *x, const struct lang_expr *e)
 
 static bool depends_on_row(const struct chain_tile *x, const struct lang_expr *e)
 {
-    return e && x->t->i < x->t->f->nrow && chain_mentions(e, x->t->f->row[x->t->i]);
+    const struct chain_form *f = x->t->f;
+    for (uint32_t a = 0; e && a < f->nrow; a++)
+        if ((a == x->t->i || is_packed(x, a)) && chain_mentions(e, f->row[a]))
+            return true;
+    return false;
 }
 
 /* The least and the largest of a bound over the block's rows. */
@@ -70,9 +112,8 @@ static void over_rows(struct chain_tile *x, const struct lang_expr *e, struct cg
         if (parts > 1 || depends_on_row(x, e)) {
             const struct cg_val in_block = cg_add(g, x->lane, cg_u32(p * LANES));
             const struct cg_val last = cg_minmax(g, false, in_block, cg_u32(x->block_rows - 1));
-            struct cg_val exists;
-            cg_bind(g, x->t->f->row[x->t->i], clamped(x, cg_add(g, x->block_first, last), &exists),
-                    false);
+            const struct chain_row row = chain_row_of(x, cg_add(g, x->block_first, last));
+            chain_bind(x, &row);
         }
         const struct cg_val v = chain_bound(x, e);
         *least = p ? cg_minmax(g, false, *least, v) : v;

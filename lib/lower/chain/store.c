@@ -109,7 +109,7 @@ void chain_store(struct chain_tile *x)
     g->converts = true;
     for (uint32_t row = 0; row < 2 * x->high; row++) {
         const size_t bound = g->bindings.n;
-        const struct cg_guard before = cg_guard(g, x->exists[row], true);
+        const struct cg_guard before = cg_guard(g, x->at[row].exists, true);
         chain_bind_row(x, row);
         bind_states(x, row);
         for (uint32_t n = 0; n < x->columns / 8 && x->t->f->column; n++)

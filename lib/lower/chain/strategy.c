@@ -234,6 +234,17 @@ static void require_room(struct cg *g, const struct chain_tensor *t, const struc
         require_most(g, c, t->f->column, p->columns);
 }
 
+/* What --explain says of packed rows. */
+static const char *packed_rows(struct cg *g, const struct chain_tensor *t,
+                               const struct chain_plan *p)
+{
+    if (!p->packs)
+        return NULL;
+    return arena_printf(g->a, ", rows of %s '%s' packed",
+                        lang_expr_text(g->a, t->pack.member->dims[0]),
+                        t->f->row[t->pack.axis]->name);
+}
+
 static bool lower_mma(struct cg *g, const struct chain_tensor *t, struct chain_plan *p,
                       struct variant_set *all)
 {
@@ -250,6 +261,7 @@ static bool lower_mma(struct cg *g, const struct chain_tensor *t, struct chain_p
                   arena_printf(g->a, "%u%s", t->f->column ? p->columns : p->terms,
                                !p->aligned     ? "_odd"
                                : p->warps == 1 ? "_few"
+                               : p->packs      ? "_group"
                                                : ""),
                   threads);
     cg_at(g, t->f->stage->eq[0]->span);
@@ -269,6 +281,7 @@ static bool lower_mma(struct cg *g, const struct chain_tensor *t, struct chain_p
     lower_tell(g, &(struct lower_entry){
                       .name = g->func->name,
                       .how = how,
+                      .more = packed_rows(g, t, p),
                       .when = variant_when_text(&c),
                       .multiplies = arena_printf(g->a, "mma.sync of %s", chain_types(g->a, t))});
     variant_end(g, all, &c, grid, threads);
@@ -306,10 +319,32 @@ static bool lower_wgmma(struct cg *g, const struct chain_tensor *t, struct chain
     return !g->failed;
 }
 
-/* Blocks of few rows are a warp each, of which a multiprocessor has several; the operands of odd
- * ones are no whole pieces of 16 bytes. */
-enum kind { FEW, MANY, ODD, KINDS };
-enum { FEW_ROWS = 16 };
+/* Blocks of few rows are a warp each, of which a multiprocessor has several; those of groups have
+ * packed rows, where one head alone does not fill a block of many; the operands of odd ones are no
+ * whole pieces of 16 bytes. */
+enum kind { FEW, GROUP, MANY, ODD, KINDS };
+enum { FEW_ROWS = 16, MANY_ROWS = 64 };
+
+static struct lang_expr *most_rows(struct cg *g, const struct lang_symbol *rows, int64_t most)
+{
+    return rows ? lx_at_most(g->a, rows->dims[0], most) : lx_bool(g->a, true);
+}
+
+/* The sizes for which launches take entries of few rows, and of groups. */
+static struct lang_expr *rows_of(struct cg *g, const struct chain_tensor *t, enum kind kind)
+{
+    const bool packs = chain_can_pack(t);
+    const struct lang_symbol *i = chain_rows_index(t, false);
+    int64_t few;
+    if (kind == FEW)
+        return most_rows(g, chain_rows_index(t, packs), FEW_ROWS);
+    if (!packs)
+        return lx_bool(g->a, false);
+    if (lang_const_int(most_rows(g, i, FEW_ROWS), &few) && few)
+        return lx_bool(g->a, true); /* of groups of one, there is an entry of few rows before */
+    return lx_and(g->a, lx_at_least(g->a, t->pack.member->dims[0], 2),
+                  most_rows(g, i, MANY_ROWS - 1));
+}
 
 /* False after an error. */
 static bool check_tile(struct cg *g, const struct chain_tensor *t, const struct chain_plan *p,
@@ -327,6 +362,14 @@ static bool check_tile(struct cg *g, const struct chain_tensor *t, const struct 
     return true;
 }
 
+/* As many as a group's rows need, if these are known. */
+static uint32_t warps_of_group(const struct chain_tensor *t)
+{
+    int64_t rows;
+    const bool known = lang_const_int(t->pack.rows->dims[0], &rows);
+    return known && rows <= (int64_t)2 * 16 ? 2 : 4;
+}
+
 /* The plan for so many terms and columns at most. Code for sizes that are not known is several
  * entries, and each of them half as long. */
 static struct chain_plan plan_of(const struct chain_tensor *t, const struct chain_options *want,
@@ -335,18 +378,21 @@ static struct chain_plan plan_of(const struct chain_tensor *t, const struct chai
     enum { FEW_COLUMNS = 128 };
     const uint32_t columns = chain_columns(t, most);
     const bool splits = chain_has_splits(t), bytes = chain_has_bytes(t);
-    const bool narrow = splits || (bytes && columns > FEW_COLUMNS);
-    struct chain_plan p = {.warps = want->warps   ? want->warps
-                                    : kind == FEW ? 1
-                                                  : 4,
-                           .wide = want->tile[1]                      ? want->tile[1]
-                                   : (open && kind != MANY) || narrow ? 32
-                                                                      : 64,
+    const bool short_steps = splits || (bytes && columns > FEW_COLUMNS);
+    const bool narrow = (open && kind != MANY && kind != GROUP) || short_steps;
+    struct chain_plan p = {.warps = want->warps     ? want->warps
+                                    : kind == FEW   ? 1
+                                    : kind == GROUP ? warps_of_group(t)
+                                                    : 4,
+                           .wide = want->tile[1] ? want->tile[1]
+                                   : narrow      ? 32
+                                                 : 64,
                            .terms = most,
                            .columns = columns,
                            .aligned = kind != ODD,
                            .split = kind == ODD ? 1 : want->split};
-    p.high = open || splits || bytes || kind == FEW || columns > 64 || t->ncolumn > 1 ? 1 : 2;
+    const bool one = open || splits || bytes || kind == FEW || kind == GROUP;
+    p.high = one || columns > 64 || t->ncolumn > 1 ? 1 : 2;
     if (want->tile[0])
         p.high = want->tile[0] / (p.warps * 16);
     return p;
@@ -357,19 +403,43 @@ static struct chain_plan plan_of(const struct chain_tensor *t, const struct chai
 static const struct {
     enum kind kind;
     uint32_t most;
-} entries[2][4] = {
-    {{FEW, 256}, {MANY, 256}, {ODD, 256}},
-    {{FEW, 128}, {MANY, 64}, {MANY, 128}, {ODD, 256}},
+} entries[2][5] = {
+    {{FEW, 256}, {GROUP, 256}, {MANY, 256}, {ODD, 256}},
+    {{FEW, 128}, {GROUP, 128}, {MANY, 64}, {MANY, 128}, {ODD, 256}},
 };
 
-/* Is the entry for so many rows? 0: they are not known. */
-static bool is_wanted(const struct chain_options *want, enum kind kind, int64_t rows)
+/* The first of FEW and GROUP that is for all sizes; MANY: none is. */
+static enum kind kind_for_all(struct cg *g, const struct chain_tensor *t)
 {
+    enum kind kind = FEW;
+    int64_t always;
+    while (kind < MANY && !(lang_const_int(rows_of(g, t, kind), &always) && always))
+        kind++;
+    return kind;
+}
+
+/* Is the entry for some sizes? */
+static bool is_wanted(struct cg *g, const struct chain_tensor *t, const struct chain_options *want,
+                      enum kind kind)
+{
+    int64_t some;
     if (kind == ODD)
         return true;
     if (want->tile[0] || want->warps)
         return kind == MANY;
-    return kind == FEW ? rows <= FEW_ROWS : rows == 0 || rows > FEW_ROWS;
+    return kind <= kind_for_all(g, t) &&
+           (kind == MANY || !lang_const_int(rows_of(g, t, kind), &some) || some);
+}
+
+/* Which rows the plan's blocks take. */
+static void choose_rows(struct cg *g, const struct chain_tensor *t, enum kind kind,
+                        struct chain_plan *p)
+{
+    int64_t always;
+    p->packs = chain_can_pack(t) && (kind < MANY || (kind == MANY && kind_for_all(g, t) < MANY));
+    p->few = kind < MANY ? rows_of(g, t, kind) : NULL;
+    if (p->few && lang_const_int(p->few, &always))
+        p->few = NULL;
 }
 
 static bool is_any_open(const struct chain_tensor *t)
@@ -411,22 +481,18 @@ static bool lower_all_wgmma(struct cg *g, const struct chain_tensor *t, struct v
 static bool lower_tensor(struct cg *g, const struct chain_tensor *t,
                          const struct chain_options *want, bool by_wgmma, struct variant_set *all)
 {
-    const struct lang_symbol *i = t->i < t->f->nrow ? t->f->row[t->i] : NULL;
     const bool open = is_any_open(t);
     struct lang_expr *before = NULL;
-    int64_t rows = 1;
-    if (i && !lang_const_int(i->dims[0], &rows))
-        rows = 0;
     if (by_wgmma && !lower_all_wgmma(g, t, all, &before))
         return false;
     for (uint32_t n = 0; n < COUNT(entries[0]) && entries[open][n].most && !all->done; n++) {
         const enum kind kind = entries[open][n].kind;
-        struct chain_plan p = plan_of(t, want, entries[open][n].most, open, kind);
-        if (!is_wanted(want, kind, rows))
+        if (!is_wanted(g, t, want, kind))
             continue;
+        struct chain_plan p = plan_of(t, want, entries[open][n].most, open, kind);
+        choose_rows(g, t, kind, &p);
         if (!check_tile(g, t, &p, want->tile[0]))
             return false;
-        p.few = kind == FEW && i && rows == 0 ? lx_at_most(g->a, i->dims[0], FEW_ROWS) : NULL;
         p.unless = before;
         if (!lower_mma(g, t, &p, all))
             return false;
