@@ -202,3 +202,17 @@ load equations
     kaio-run -d cpu pair.ptx x=@zeros z=@ones y=y.npy
     [ "$(tail -c +129 y.npy | od -An -v -tf4 -w4 | uniq -c | tr -s ' ')" = "4194305 2" ]
 }
+
+@test "8-bit floats become f16 without f32 between, where the target converts them" {
+    printf '%s\n' 'kernel: k' 'types: {T: [e4m3, e5m2]}' 'params: {x: "in T[n]", y: "out f16[n]"}' 'compute: "y[i] = f16(x[i])"' \
+        >"$BATS_TEST_TMPDIR/k.yaml"
+    python3 -c 'import sys; open(sys.argv[1], "wb").write(bytes(range(256)))' "$BATS_TEST_TMPDIR/x.bin"
+    for type in e4m3 e5m2; do
+        for target in sm_80 sm_89; do
+            kaio-emit -t $target -D T=$type "$BATS_TEST_TMPDIR/k.yaml" >"$BATS_TEST_TMPDIR/k.ptx"
+            kaio-run -q -d cpu "$BATS_TEST_TMPDIR/k.ptx" n=256 x="$BATS_TEST_TMPDIR/x.bin" y="$BATS_TEST_TMPDIR/$target.bin"
+        done
+        run ! grep 'f32' "$BATS_TEST_TMPDIR/k.ptx"
+        cmp "$BATS_TEST_TMPDIR/sm_80.bin" "$BATS_TEST_TMPDIR/sm_89.bin"
+    done
+}

@@ -46,6 +46,14 @@ static bool has_fp8_cvt(const struct cg *g)
 
 /* ---- between floats -------------------------------------------------------------------------- */
 
+/* The f16 that a float of 8 bits is, by the instruction for pairs: the upper half is not used. */
+static int32_t half_of_fp8(struct cg *g, struct cg_val v)
+{
+    const char *m = v.type == DT_E4M3 ? "cvt.rn.f16x2.e4m3x2" : "cvt.rn.f16x2.e5m2x2";
+    const int32_t pair = CG(g, PTX_B32, m, ptx_r(cg_reg(g, v)));
+    return CG(g, PTX_F16, "cvt.u16.u32", ptx_r(pair));
+}
+
 static struct cg_val widen(struct cg *g, struct cg_val v) /* small float -> f32, exact */
 {
     switch (v.type) {
@@ -75,11 +83,7 @@ static struct cg_val widen(struct cg *g, struct cg_val v) /* small float -> f32,
         struct cg_val bits = small_bits(g, v);
         return cg_library(g, v.type == DT_E4M3 ? "f32_from_e4m3" : "f32_from_e5m2", 1, &bits);
     }
-    /* pairs only: the upper half is not used */
-    const char *m = v.type == DT_E4M3 ? "cvt.rn.f16x2.e4m3x2" : "cvt.rn.f16x2.e5m2x2";
-    int32_t pair = CG(g, PTX_B32, m, ptx_r(cg_reg(g, v)));
-    int32_t half = CG(g, PTX_F16, "cvt.u16.u32", ptx_r(pair));
-    return one(g, DT_F32, "cvt.f32.f16", ptx_r(half));
+    return one(g, DT_F32, "cvt.f32.f16", ptx_r(half_of_fp8(g, v)));
 }
 
 static struct cg_val from_f32(struct cg *g, struct cg_val v, enum dtype to)
@@ -128,6 +132,8 @@ static struct cg_val from_f64(struct cg *g, struct cg_val v, enum dtype to)
 
 static struct cg_val float_to_float(struct cg *g, struct cg_val v, enum dtype to)
 {
+    if (to == DT_F16 && dtype_is_fp8(v.type) && has_fp8_cvt(g))
+        return cg_value(to, half_of_fp8(g, v));
     if (is_small_float(v.type))
         v = widen(g, v);
     if (v.type == to)
