@@ -334,6 +334,8 @@ void chain_tile_words(struct chain_tile *x, const struct chain_values *v);
 void chain_tile_find(struct chain_tile *x);
 /* Finds the ranges of the lane's rows. */
 void chain_tile_find_ranges(struct chain_tile *x);
+/* Finds the lane's rows anew, so that no registers have them in the meantime. */
+void chain_tile_find_again(struct chain_tile *x);
 /* Row r (u32) of the tile's batch. */
 struct chain_row chain_row_of(struct chain_tile *x, struct cg_val r);
 /* Binds what stands for its axes. */

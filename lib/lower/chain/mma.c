@@ -444,6 +444,8 @@ struct lang_expr *chain_mma(struct cg *g, const struct chain_tensor *t, const st
     begin_tiles(k);
     for_tiles(k);
     mma_wait_copies(g, 0);
+    if (p->packs)
+        chain_tile_find_again(&k->x);
     g->exit_used |= k->split.splits != NULL;
     chain_split_join(&k->x, &k->split, g->exit);
     chain_tile_end(&k->x);

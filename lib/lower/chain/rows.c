@@ -77,6 +77,15 @@ static void find_rows(struct chain_tile *x)
     }
 }
 
+void chain_tile_find_again(struct chain_tile *x)
+{
+    struct cg *g = x->g;
+    const int32_t lane = cg_new(g, DT_U32);
+    PTX(&g->b, "mov.u32", ptx_r(lane), ptx_special(PTX_SR_LANEID));
+    x->lane = cg_value(DT_U32, lane);
+    find_rows(x);
+}
+
 struct cg_val chain_bound(struct chain_tile *x, const struct lang_expr *e)
 {
     struct cg *g = x->g;
