@@ -115,7 +115,7 @@ bool code_read(struct arena *a, const struct code_source *src, const struct benc
 bool code_make(struct arena *a, const struct code_source *src, const struct bench_point *p,
                unsigned multiprocessors, struct code *out, struct diags *d)
 {
-    *out = (struct code){.a = a, .d = d};
+    *out = (struct code){.a = a, .d = d, .case_name = p->case_name};
     if (!multiprocessors)
         multiprocessors = lower_multiprocessors(src->target);
     if (!read_spec(out, src, p) || !emit(out, src) || !bind(out, p, multiprocessors))

@@ -30,6 +30,7 @@ struct code {
     struct spec_sums sums;
     struct plan plan;    /* of its launches */
     struct ref_input in; /* its dimensions and scalars; buffers where they were filled */
+    const char *case_name; /* whose inputs have what it says; NULL: none */
     uint64_t footprint;  /* bytes of all its buffers, each once */
     uint64_t bytes; /* that an execution moves at least: each in and out once, each inout twice */
 };

@@ -6,6 +6,7 @@
 
 #include "base/parallel.h"
 #include "bench/work.h"
+#include "data/generate.h"
 #include "values.h"
 
 /* ---- inputs ---- */
@@ -25,6 +26,27 @@ static void tile(void *ctx, uint64_t begin, uint64_t end)
         memcpy(t->to + begin, t->from + at, n);
         begin += n;
     }
+}
+
+/* What the point's case says that an input has, "@sorted:0:7"; NULL: nothing. */
+static const char *made_by_case(const struct code *c, const char *name)
+{
+    for (size_t i = 0; c->case_name && i < c->spec->cases.n; i++) {
+        const struct spec_case *k = &c->spec->cases.v[i];
+        for (size_t b = 0; strcmp(k->name, c->case_name) == 0 && b < k->bind.n; b++)
+            if (strcmp(k->bind.v[b].name, name) == 0)
+                return k->bind.v[b].made;
+    }
+    return NULL;
+}
+
+static bool make(const struct code *c, const char *text, struct run_param *p)
+{
+    struct diags *d = diags_new(c->a);
+    struct generator g;
+    size_t used;
+    return generator_parse(c->a, p->sym->name, text, strlen(text), &g, &used, d) &&
+           generator_fill(&g, p->sym->name, &p->host, d);
 }
 
 static const struct spec_param *param_of(const struct spec *s, const char *name)
@@ -49,6 +71,10 @@ void data_fill(struct code *c, enum fill_kind kind, uint64_t seed, unsigned halv
         use.extent = use.extent >> halve ? use.extent >> halve : 1;
         if (!p->host.data)
             buffer_alloc(c->a, &p->host, p->sym->name);
+        ((const void **)(uintptr_t)c->in.buffers)[sp->sym->id] = p->host.data;
+        const char *made = made_by_case(c, p->sym->name);
+        if (made && make(c, made, p))
+            continue;
         /* of a packed type a period of bytes */
         uint64_t per_byte = dtype_bits(p->sym->type) == 4 ? 2 : 1;
         if (first.count > DATA_PERIOD * per_byte)
@@ -60,7 +86,6 @@ void data_fill(struct code *c, enum fill_kind kind, uint64_t seed, unsigned halv
             t.to += first.bytes;
             parallel_for(p->host.bytes - first.bytes, GRAIN, tile, &t);
         }
-        ((const void **)(uintptr_t)c->in.buffers)[sp->sym->id] = p->host.data;
     }
 }
 

@@ -45,7 +45,9 @@ const char *report_id(struct arena *a, const struct bench_row *row)
 static const char *repeat(struct arena *a, const struct bench_row *row)
 {
     const char *values = bench_point_text(a, row->point);
-    return arena_printf(a, "%s%s%s", row->bench->command, *values ? " " : "", values);
+    const char *c = row->point->case_name;
+    return arena_printf(a, "%s%s%s%s%s", row->bench->command, c ? " " : "", c ? c : "",
+                        *values ? " " : "", values);
 }
 
 static bool has_time(const struct measured *m)

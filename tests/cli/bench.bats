@@ -558,8 +558,8 @@ with_library() {
 @test "what does not go with a suite is a usage error" {
     run -2 kaio-bench --dry-run --suite=matmul twice.yaml
     [[ $output == *"--suite has specs of its own, and 'twice.yaml' is one more"* ]]
-    run -2 kaio-bench --dry-run --suite=attention
-    [[ $output == *"unknown suite 'attention'; there are: matmul"* ]]
+    run -2 kaio-bench --dry-run --suite=convolution
+    [[ $output == *"unknown suite 'convolution'; there are: matmul, attention"* ]]
     run -2 kaio-bench --dry-run --suite=matmul --types=f16,f8
     [[ $output == *"suite 'matmul' has no type 'f8'; it has f16, bf16, f32, tf32, f64, int8, fp8"* ]]
     run -2 kaio-bench --dry-run --types=f16 twice.yaml
@@ -669,4 +669,31 @@ with_attention() {
     run -0 kaio-bench --dry-run --format=json --vs cudnn "$specs/forward.yaml" d128_4096
     [ "$(json 'r["asked"][:16]' <<<"${lines[1]}")" = "attention of f16" ]
     [ "$(json 'r["operations"]' <<<"${lines[0]}")" = 549755813888 ]
+}
+
+@test "--suite=attention: each kernel has its own cases, and all of them or some are timed" {
+    run -0 kaio-bench --list-suites
+    [[ $output == *"  full: d64_512 d64_1024 "*" d256_16384"*"  decode: b1_8192 b1_65536 "* ]]
+    run -0 kaio-bench --dry-run --format=json --suite=attention
+    [ "$(json 'r["kernel"][10:] + " x"' <<<"$output" | uniq -c | awk '{print $1 $2}' | tr '\n' ' ')" = \
+        "18full 18causal 5decode 4backward 4backward_causal 2softcap 2alibi 2window 2documents 2bias 2varlen 2paged 1fp8 " ]
+    # 16384 tokens of 2048 numbers, two operations for each term; half of that and the diagonal where it is causal
+    [ "$(json 'r["operations"] / r["values"]["n"] / 2**26' <<<"$output" | head -18 | sort -u)" = 2.0 ]
+    [ "$(json 'r["operations"] / (r["values"]["n"] + 1) / 2**26' <<<"$output" | sed -n 19,36p | sort -u)" = 1.0 ]
+    # five products of the gradients
+    [ "$(json 'r["operations"] / r["values"]["n"] / 2**26' <<<"$output" | sed -n 42,45p | sort -u)" = 5.0 ]
+    run -0 kaio-bench --dry-run --suite=attention d128_4096 b1_8192
+    [ "$(grep -c '^kaio: ' <<<"$output")" = 11 ]
+    run -0 kaio-bench --dry-run --suite=attention --types=full b=3 heads=2 m,n=100 d=64
+    [ "$(grep '^kaio: ' <<<"$output" | cut -d' ' -f2-7)" = "attention_full b=3 heads=2 m=100 d=64 n=100" ]
+    run -2 kaio-bench --dry-run --suite=attention b1_8193
+    [[ $output == *"suite 'attention' has no case 'b1_8193'"* ]]
+}
+
+@test "inputs are what the case says" {
+    printf '%s\n' "cases: {ones: {n: 1000, x: '@ones'}, other: {n: 1000}}" | cat thrice.yaml - >cases.yaml
+    run -0 --separate-stderr kaio-bench $quick --format=json cases.yaml ones other
+    [[ $stderr == *"the check of kaio says little"* ]]
+    [ "$(grep -c 'says little' <<<"$stderr")" = 1 ]
+    [[ $(json 'r["repeat"]' <<<"${lines[0]}") == *" cases.yaml ones "*" n=1000" ]]
 }

@@ -41,9 +41,10 @@ static const struct cli_option options[] = {
     {OPT_BYTES, "bytes", "SIZE", "choose the first free dimension so that all buffers take SIZE",
      ""},
     {OPT_SUITE, "suite", "NAME", "instead of a spec: a built-in suite of kernels and problems",
-     "matmul"},
+     "matmul attention"},
     {OPT_TYPES, "types", "LIST", "of the suite only these types: f16,bf16",
-     "f16 bf16 f32 tf32 f64 int8 fp8"},
+     "f16 bf16 f32 tf32 f64 int8 fp8 full causal decode backward backward-causal softcap alibi "
+     "window documents bias varlen paged"},
     {OPT_LIST_SUITES, "list-suites", NULL, "say which suites there are, and what is in them"},
     {.heading = "Code"},
     {'t', "target", "TARGET", "compile for TARGET (default: this GPU's)",
@@ -133,6 +134,16 @@ static void choose_suite(struct session *s)
         cli_usage_error(&s->cli, "unknown suite '%s'; there are: %s", s->cli.arg, buf_text(&names));
 }
 
+static void list_cases(struct session *s, const struct suite_kernel *k)
+{
+    const struct source *text = source_new(s->a, k->name, k->text, strlen(k->text));
+    struct spec_file *f = spec_read(s->a, text, NULL, 0, s->d);
+    printf("  %s:", k->type);
+    for (size_t i = 0; f && i < f->specs.v[0]->cases.n; i++)
+        printf(" %s", f->specs.v[0]->cases.v[i].name);
+    putchar('\n');
+}
+
 static _Noreturn void list_suites(struct session *s)
 {
     size_t n;
@@ -144,6 +155,8 @@ static _Noreturn void list_suites(struct session *s)
         putchar('\n');
         for (size_t k = 0; k < all[i].nproblem; k++)
             printf("  %s\n", all[i].problem[k]);
+        for (size_t k = 0; k < all[i].nkernel && !all[i].problem; k++)
+            list_cases(s, &all[i].kernel[k]);
     }
     exit(cli_finish(&s->cli, CLI_OK));
 }
@@ -216,7 +229,7 @@ static void take_operands(struct session *s)
                         s->kernel ? "kernel" : "plot");
     if (s->types && !s->suite)
         cli_usage_error(&s->cli, "--types is for --suite; of a spec, sweep its types: T=f16,f32");
-    if (s->suite && s->sweep.cases.n)
+    if (s->suite && s->suite->problem && s->sweep.cases.n)
         cli_usage_error(&s->cli, "suite '%s' has no case '%s'", s->suite->name,
                         s->sweep.cases.v[0]);
     if (s->tune && s->tuned)

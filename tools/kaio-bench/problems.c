@@ -104,6 +104,17 @@ static bool check_types(struct session *s)
     return true;
 }
 
+/* Of the cases that are asked for those of this kernel; false: it has none of them. */
+static bool take_cases(struct session *s, const struct spec *spec, struct sweep *own)
+{
+    memset(&own->cases, 0, sizeof own->cases);
+    for (size_t i = 0; i < s->sweep.cases.n; i++)
+        for (size_t k = 0; k < spec->cases.n; k++)
+            if (strcmp(spec->cases.v[k].name, s->sweep.cases.v[i]) == 0)
+                *VEC_PUSH(s->a, &own->cases) = s->sweep.cases.v[i];
+    return own->cases.n > 0;
+}
+
 /* The suite's own problems, or those that a sweep says. */
 static bool add_suite_jobs(struct session *s)
 {
@@ -116,15 +127,22 @@ static bool add_suite_jobs(struct session *s)
             continue;
         const struct source *text =
             source_new(s->a, arena_printf(s->a, "%s.yaml", k->name), k->text, strlen(k->text));
-        suite_points(s->a, s->suite, &points);
+        if (s->suite->problem)
+            suite_points(s->a, s->suite, &points);
         const struct job job = {.text = text, .kernel = k->name};
         const struct spec *spec = job_spec(s, &job, s->d);
-        bool swept = s->sweep.axes.n || s->sweep.cases.n || s->sweep.bytes;
-        if (!spec || (swept && !sweep_multiply(s->a, &s->sweep, spec, &points, s->d)))
+        bool swept = s->sweep.axes.n || s->sweep.bytes || !s->suite->problem;
+        struct sweep own = s->sweep;
+        if (!spec)
+            return false;
+        if (s->sweep.cases.n && !take_cases(s, spec, &own))
+            continue;
+        if (swept && !sweep_multiply(s->a, &own, spec, &points, s->d))
             return false;
         add_job(s, text, k->name, &points);
     }
-    return true;
+    return s->jobs.n || diag_error(s->d, SPAN_NONE, "suite '%s' has no case '%s'", s->suite->name,
+                                   s->sweep.cases.v[0]);
 }
 
 bool begin_job(struct session *s, const struct job *job)
