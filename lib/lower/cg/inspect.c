@@ -180,6 +180,10 @@ bool inspect_same_expr(const struct lang_expr *x, const struct lang_expr *y)
     case E_COND: break;
     default: return false;
     }
+    const bool swaps = x->kind == E_BINARY && (x->op == OP_ADD || x->op == OP_MUL);
+    if (swaps && inspect_same_expr(x->args[0], y->args[1]) &&
+        inspect_same_expr(x->args[1], y->args[0]))
+        return true;
     for (uint32_t k = 0; k < x->nargs; k++)
         if (!inspect_same_expr(x->args[k], y->args[k]))
             return false;

@@ -269,18 +269,39 @@ static bool is_same_stream(const struct chain_stream *s, const struct chain_stre
            same_or_null(s->low, t->low) && matmul_same(s->high, t->high);
 }
 
-/* The tensor's dimension that j runs along in what the terms read, where a range is written. */
-static struct lang_expr *extent_of_j(const struct chain_form *f, const struct lang_expr *e)
+/* Where j, or j divided by a number, leaves the tensor's dimension; NULL: e is neither. */
+static struct lang_expr *end_of_j(struct cg *g, const struct lang_symbol *j,
+                                  const struct lang_expr *e, struct lang_expr *dim)
 {
-    for (uint32_t i = 0; e->kind == E_INDEX && !e->pad && i < e->nargs; i++)
-        if (inspect_is_index(e->args[i], f->j))
-            return e->sym->dims[i];
-    for (uint32_t i = 0; i < e->nargs; i++) {
-        struct lang_expr *n = extent_of_j(f, e->args[i]);
-        if (n)
-            return n;
-    }
-    return NULL;
+    int64_t by;
+    e = inspect_strip(e);
+    if (inspect_is_index(e, j))
+        return dim;
+    if (e->kind != E_BINARY || e->op != OP_DIV || !lang_const_int(e->args[1], &by) || by < 1 ||
+        !inspect_is_index(inspect_strip(e->args[0]), j))
+        return NULL;
+    return lx_mul_int(g->a, lx_operand(g->a, dim), by);
+}
+
+/* The tensor's dimension that j runs along in what the terms read, where a range is written. */
+static struct lang_expr *extent_of_j(const struct build *x, const struct lang_expr *e)
+{
+    struct lang_expr *n = NULL;
+    for (uint32_t i = 0; e->kind == E_INDEX && !e->pad && i < e->nargs && !n; i++)
+        n = end_of_j(x->g, x->f->j, e->args[i], e->sym->dims[i]);
+    for (uint32_t i = 0; i < e->nargs && !n; i++)
+        n = extent_of_j(x, e->args[i]);
+    return n;
+}
+
+/* Has another stream the range of this one? */
+static bool has_range(const struct chain_form *f, const struct chain_stream *s)
+{
+    for (uint32_t i = 0; i < f->nstream; i++)
+        if (same_or_null(f->stream[i].whole_low, s->whole_low) &&
+            matmul_same(f->stream[i].whole_high, s->whole_high))
+            return true;
+    return false;
 }
 
 /* Makes sure that j ends where the stream does, or where what it reads does. */
@@ -291,15 +312,16 @@ static bool set_extent(struct build *x, const struct lang_expr *e, const struct 
     if (!s->whole_low && inspect_at_launch(s->whole_high))
         n = s->whole_high;
     for (uint32_t i = 0; i < f->nscore && !n; i++)
-        n = extent_of_j(f, f->score[i].e->args[0]);
-    n = n ? n : extent_of_j(f, s->term);
-    if (!n || f->j->dims[0] == n)
+        if (chain_mentions(s->term, f->score[i].sym))
+            n = extent_of_j(x, f->score[i].e->args[0]);
+    n = n ? n : extent_of_j(x, s->term);
+    if ((!n && f->nstream == 0) || (n && f->j->dims[0] == n) || (!n && has_range(f, s)))
         return true;
-    if (!f->ends) {
+    if (n && !f->ends) {
         f->j->dims[0] = n;
         return f->ends = true;
     }
-    if (inspect_same_expr(f->j->dims[0], n))
+    if (n && inspect_same_expr(f->j->dims[0], n))
         return true;
     no(x, e->span, "'%s' has another range than in the first reduction", e->index[0]->name);
     return false;

@@ -214,10 +214,11 @@ static void unscale(const struct finder *x, struct chain_product *p)
     p->value = chain_replaced(x->g, p->value, NULL, p->raw, matmul_binary(x->g, OP_MUL, raw, c));
 }
 
-/* Of an f32 that is at most 1, what the right operand is of decides into which parts it goes. */
+/* Of an f32 that is at most 1, what the right operand is of decides into which parts it goes: of
+ * bf16 where it has a choice, as bytes have, since parts of f16 lack what is below 2^-36. */
 static bool analyse_parts(struct finder *x, uint32_t n, struct chain_product *p)
 {
-    static const enum dtype types[] = {DT_F16, DT_BF16};
+    static const enum dtype types[] = {DT_BF16, DT_F16};
     const struct chain_stream *s = &x->f->stream[n];
     for (uint32_t i = 0; i < COUNT(types); i++) {
         struct buf *const why = x->why;
