@@ -25,6 +25,7 @@
 # wgmma     every form of wgmma.mma_async likewise, every layout of shared memory, kernels that use them: tests/unit/sim_wgmma*.
 # opcodes   every form of every other instruction, bit for bit: tests/opcodes/sim_opcodes.
 # compiled  the correct kernels of tests/hopper, tests/cuda and tests/triton, which nvcc and Triton made, give what they give on the simulator.
+# attention tests/attention_gpu.sh, all of it: only where it is named, since it takes long. Alone it takes parts of its own.
 # All but time run JOBS specs at once (default: half of the cores, 8 at most).
 set -u
 
@@ -69,7 +70,7 @@ wanted() {
     [[ ,$parts, == *,$1,* ]]
 }
 for part in ${parts//,/ }; do
-    [[ ,verify,bytes,large,time,huge,messages,mma,wgmma,opcodes,compiled, == *,$part,* ]] || usage
+    [[ ,verify,bytes,large,time,huge,messages,mma,wgmma,opcodes,compiled,attention, == *,$part,* ]] || usage
 done
 
 specs=()
@@ -383,6 +384,8 @@ if wanted compiled; then
         [ $verdict = right ] || fail "$out/log"
     done
 fi
+
+if wanted attention; then tests/attention_gpu.sh -d "$device" -j "$jobs" -o "$out/attention" || fail "$out/attention/failed"; fi
 
 failures=$(wc -l <"$failed")
 if [ "$failures" -eq 0 ]; then echo "all is well"; else echo "$failures failures"; fi

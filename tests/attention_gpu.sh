@@ -1,0 +1,207 @@
+#!/bin/bash
+# Attention on a real GPU: whether it is right, and how fast beside cuDNN and PyTorch.
+#
+#     tests/attention_gpu.sh [-b BINDIR] [-d DEVICE] [-o DIR] [-n COUNT] [-s SECONDS] [-p PART,...] [-j JOBS] [-t TYPES]
+#
+# A machine may lend ten minutes at a time: PART,... chooses, and -s begins nothing more after so many seconds.
+#
+# verify     specs/attention by both code ways: mma.sync, of code for sm_80, and wgmma, where a GPU is sm_90 and a spec takes it.
+# large      their large cases, a sample of each output, likewise.
+# random     COUNT (500) specs of tests/attention/generate.py.
+# sanitizer  compute-sanitizer's four tools over a small case of each of some specs, both ways.
+# bench      kaio-bench --suite attention [--types TYPES] beside cuDNN and the schedule with wgmma, into DIR/bench.json.
+# torch      tests/pytorch_attention.py: beside PyTorch's SDPA and compiled FlexAttention, into DIR/torch.csv.
+# What is slow runs last. Exit status: 0, 1 something is wrong, 2 usage, 77 there is no GPU.
+set -u
+
+self=$(realpath "$0")
+usage() {
+    sed -n '4s/^# *//p' "$self" >&2
+    exit 2
+}
+
+all=verify,random,sanitizer,large,bench,torch
+device=cuda out='' count=500 parts=$all jobs=$(($(nproc) / 2)) types='' limit=1000000
+((jobs > 8)) && jobs=8
+((jobs < 1)) && jobs=1
+while getopts b:d:j:n:o:p:s:t: opt; do
+    case $opt in
+    b) PATH=$(cd "$OPTARG" && pwd):$PATH ;;
+    d) device=$OPTARG ;;
+    j) jobs=$OPTARG ;;
+    n) count=$OPTARG ;;
+    o) out=$OPTARG ;;
+    p) parts=$OPTARG ;;
+    s) limit=$OPTARG ;;
+    t) types=$OPTARG ;;
+    *) usage ;;
+    esac
+done
+shift $((OPTIND - 1))
+[ $# -eq 0 ] || usage
+for part in ${parts//,/ }; do
+    [[ ,$all, == *,$part,* ]] || usage
+done
+cd "$(dirname "$self")/.." || exit 2
+if [ -z "$out" ]; then
+    out=$(mktemp -d)
+    trap 'rm -rf "$out"' EXIT
+fi
+mkdir -p "$out" || exit 2
+out=$(cd "$out" && pwd)
+
+devices=$(kaio-run --list-devices)
+if ! grep -q "^$device" <<<"$devices"; then
+    echo "attention_gpu.sh: no GPU" >&2
+    exit 77
+fi
+grep "^$device" <<<"$devices"
+hopper=no
+grep -q "^$device.*  sm_90  " <<<"$devices" && hopper=yes
+
+wanted() {
+    [[ ,$parts, == *,$1,* ]] && ((SECONDS < limit))
+}
+failed=$out/failed
+: >"$failed"
+
+# What a command says goes to the file $1.log, and a line here says how it went: "right", "wrong" or the reason to leave it.
+try() {
+    local name=$1 status verdict=right
+    shift
+    "$@" >"$out/$name.log" 2>&1
+    status=$?
+    [ $status -eq 0 ] || verdict=wrong
+    # a spec of which nothing is left to be checked is nothing to worry about
+    if [ $status -eq 2 ] && grep -q 'nothing was checked' "$out/$name.log"; then verdict='nothing to check'; fi
+    printf '%-44s %-18s %s\n' "$name" "$verdict" "$(grep -E '^[0-9]+ passed, ' "$out/$name.log" | tail -n 1)"
+    [ "$verdict" != wrong ] && return
+    echo "$name" >>"$failed"
+    grep -v '^PASS\|^SKIP' "$out/$name.log" | head -n 20 | sed 's/^/    /'
+}
+
+# Runs the function $1 for each further word, JOBS at a time, and shows what each says in one piece.
+each() {
+    local f=$1 running=0 i=0 word
+    shift
+    for word; do
+        ((SECONDS < limit)) || break
+        if ((running == jobs)); then
+            wait -n
+            running=$((running - 1))
+        fi
+        "$f" "$word" >"$out/row.$i" 2>&1 &
+        running=$((running + 1)) i=$((i + 1))
+    done
+    wait
+    for ((word = 0; word < i; word++)); do cat "$out/row.$word"; done
+    ((i == $#)) || echo "of $# only $i were begun in $limit seconds"
+}
+
+# Specs as they are, and those that can be asked for wgmma.
+mkdir -p "$out/wgmma"
+ways=()
+for spec in specs/attention/*.yaml; do
+    ways+=("$spec")
+    wgmma=$out/wgmma/$(basename "$spec")
+    { cat "$spec" && echo 'schedule: {mma: wgmma}'; } >"$wgmma"
+    if [ $hopper = yes ] && kaio-emit -t sm_90a "$wgmma" >/dev/null 2>&1; then ways+=("$wgmma"); fi
+done
+
+# target_of SPEC: sets target and name by the folder that the spec is in.
+target_of() {
+    name=$(basename "$1" .yaml) target=sm_80
+    case $1 in
+    "$out"/wgmma/*) target=sm_90a name=$name.wgmma ;;
+    esac
+}
+
+verify_one() {
+    local target name
+    target_of "$1"
+    try "$name.cases" kaio-verify --run --repeat -d "$device" -t "$target" "$1"
+    try "$name.shapes" kaio-verify --run --shapes=4 -d "$device" -t "$target" "$1"
+}
+large_one() {
+    local target name
+    target_of "$1"
+    try "$name.large" kaio-verify --run --all --fill=normal --sample=1000 -d "$device" -t "$target" "$1"
+}
+random_one() {
+    try "random.$(basename "$1" .yaml)" kaio-verify --run -d "$device" -t sm_80 "$1"
+}
+sanitize_one() {
+    local target name tool case
+    target_of "$1"
+    for tool in memcheck racecheck initcheck synccheck; do
+        for case in odd edges; do
+            try "$name.$case.$tool" compute-sanitizer --tool $tool --error-exitcode 9 --launch-timeout 120 \
+                kaio-verify --run -d "$device" -t "$target" --fill=normal "$1" $case
+        done
+    done
+}
+
+if wanted verify; then each verify_one "${ways[@]}"; fi
+
+if wanted random; then
+    # several kernels to a file: a process for each would take longer than the kernels
+    mkdir -p "$out/random"
+    for ((i = 0; i < count; i += 10)); do
+        n=$((count - i < 10 ? count - i : 10))
+        python3 tests/attention/generate.py 20 $n $i >"$out/random/$(printf %05d $i).yaml" || exit 2
+    done
+    each random_one "$out"/random/*.yaml
+fi
+
+if wanted sanitizer; then
+    if command -v compute-sanitizer >/dev/null; then
+        small=()
+        for way in "${ways[@]}"; do
+            case $(basename "$way" .yaml) in
+            forward | causal | decode | backward | documents | paged_decode) small+=("$way") ;;
+            esac
+        done
+        each sanitize_one "${small[@]}"
+    else
+        echo "no compute-sanitizer on PATH"
+        echo sanitizer >>"$failed"
+    fi
+fi
+
+if wanted large; then each large_one "${ways[@]}"; fi
+
+# PyTorch's wheels bring cuDNN and what that needs; the loader must know their folders before a program starts.
+wheels=$(python3 - <<'END' 2>/dev/null
+import glob, os, sysconfig
+root = os.path.join(sysconfig.get_paths()["purelib"], "nvidia")
+print(":".join(sorted(glob.glob(os.path.join(root, "*", "lib")))))
+END
+)
+export LD_LIBRARY_PATH=$wheels${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+
+if wanted bench; then
+    rivals=(--vs cudnn)
+    [ $hopper = yes ] && rivals+=(--vs 'schedule:{mma: wgmma}')
+    kaio-bench -d "$device" --suite attention ${types:+--types "$types"} "${rivals[@]}" --runs 12 --time-per-round 10 \
+        -o "$out/bench.json" 2>"$out/bench.log" &
+    bench=$!
+    # what is known is in the file; the rest of the time is for others
+    while kill -0 $bench 2>/dev/null; do
+        if ((SECONDS >= limit)); then kill -TERM $bench && echo "the suite was interrupted after $limit seconds"; break; fi
+        sleep 1
+    done
+    wait $bench
+    status=$?
+    grep -v '^$' "$out/bench.log" | head -n 20
+    [ $status -eq 0 ] || [ $status -gt 128 ] || echo bench >>"$failed"
+fi
+
+if wanted torch; then
+    python3 tests/pytorch_attention.py ${types:+--types "$types"} --limit $((limit - SECONDS)) --csv "$out/torch.csv"
+    status=$?
+    [ $status -eq 0 ] || [ $status -eq 77 ] || echo torch >>"$failed"
+fi
+
+failures=$(wc -l <"$failed")
+if [ "$failures" -eq 0 ]; then echo "all is well"; else echo "$failures failures"; fi
+[ "$failures" -eq 0 ]
