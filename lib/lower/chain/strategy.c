@@ -320,10 +320,10 @@ static bool lower_wgmma(struct cg *g, const struct chain_tensor *t, struct chain
 }
 
 /* Blocks of few rows are a warp each, of which a multiprocessor has several; those of groups have
- * packed rows, where one head alone does not fill a block of many; the operands of odd ones are no
- * whole pieces of 16 bytes. */
+ * packed rows, where one head alone fills half a block of many at most; the operands of odd ones
+ * are no whole pieces of 16 bytes. */
 enum kind { FEW, GROUP, MANY, ODD, KINDS };
-enum { FEW_ROWS = 16, MANY_ROWS = 64 };
+enum { FEW_ROWS = 16, HALF_ROWS = 32 }; /* HALF_ROWS: half a block of many */
 
 static struct lang_expr *most_rows(struct cg *g, const struct lang_symbol *rows, int64_t most)
 {
@@ -342,8 +342,7 @@ static struct lang_expr *rows_of(struct cg *g, const struct chain_tensor *t, enu
         return lx_bool(g->a, false);
     if (lang_const_int(most_rows(g, i, FEW_ROWS), &few) && few)
         return lx_bool(g->a, true); /* of groups of one, there is an entry of few rows before */
-    return lx_and(g->a, lx_at_least(g->a, t->pack.member->dims[0], 2),
-                  most_rows(g, i, MANY_ROWS - 1));
+    return lx_and(g->a, lx_at_least(g->a, t->pack.member->dims[0], 2), most_rows(g, i, HALF_ROWS));
 }
 
 /* False after an error. */
