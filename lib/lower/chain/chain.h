@@ -32,6 +32,7 @@
  *   chain/rows.c     the rows that a warp has, and their ranges of j
  *   chain/tile.c     streams of the rows that a warp has, for all kernels by tensor cores
  *   chain/words.c    what they multiply by tensor cores
+ *   chain/anew.c     a warp's rows one by one, where they are special
  *   chain/repair.c   rows of which j were left out that they needed
  *   chain/split.c    blocks that share a row's j
  *   chain/store.c    outputs of those
@@ -310,9 +311,6 @@ struct chain_column chain_tile_column(const struct chain_tile *x, uint32_t n, ui
  * NaN are computed anew. */
 void chain_tile_end(struct chain_tile *x);
 
-/* Computes the warp's rows one by one, as the equations say. */
-void chain_tile_anew(struct chain_tile *x);
-
 /* Are other streams rescaled by it? */
 bool chain_is_maximum(const struct chain_tile *x, uint32_t n);
 /* By what stream n's sum of the lane's row is multiplied when its maximum `was` becomes what it is
@@ -346,6 +344,11 @@ void chain_bind_row(struct chain_tile *x, uint32_t n);
 struct cg_val chain_bound(struct chain_tile *x, const struct lang_expr *e);
 /* The least j that a stream of the block's rows has, and the end of them: i32. */
 void chain_tile_reach(struct chain_tile *x, struct cg_val *from, struct cg_val *to);
+
+/* ---- chain/anew.c ---------------------------------------------------------------------------- */
+
+/* Computes the warp's rows one by one, as the equations say. */
+void chain_tile_anew(struct chain_tile *x);
 
 /* ---- chain/repair.c -------------------------------------------------------------------------- */
 
