@@ -64,6 +64,51 @@ judged() {
     judged -D T=f16
 }
 
+@test "tiles, stages, turns and overlap are the schedule's" {
+    attention causal "${plain[@]}" 'j <= i + (n - m) ? R : -inf' ''
+    cases 'a: {b: 1, hq: 2, m: 200, n: 260, d: 64, e: 64, w: 0}, b: {b: 1, hq: 1, m: 70, n: 90, d: 16, e: 16, w: 0}'
+    for words in 'tile: [64, 96], stages: 1' 'tile: [192, 32], stages: 3, blocks: tiles' 'tile: [128, 160], pingpong: no' \
+        'tile: [128, 64], overlap: no, blocks: multiprocessors' 'tile: [192, 32], overlap: no, pingpong: no, stages: 1' \
+        'warps: 12, overlap: no' 'tile: [64, 144], overlap: no'; do
+        sed "s/mma: wgmma/&, $words/" k.yaml >said.yaml
+        run -0 kaio-emit --explain -t sm_90a -D T=f16 -D d=64 -D e=64 said.yaml
+        local tile=${words##*tile: [}
+        [[ $words != tile* || $output == *"wgmma of f16, tiles ${tile:0:3}"* || $output == *"tiles ${tile:0:2} x"* ]]
+        run -0 kaio-verify --run -d cpu --check=all --all -t sm_90a -D T=f16 said.yaml
+    done
+}
+
+@test "what wgmma can't be told" {
+    attention full "${plain[@]}" 'R' ''
+    while IFS='|' read -r words message; do
+        sed "s/{strategy: chain, mma: wgmma}/{strategy: chain, $words}/" k.yaml >said.yaml
+        run -2 kaio-emit -t sm_90a -D T=f16 -D d=128 -D e=128 said.yaml
+        [[ $output == *"$message"* ]]
+    done <<'END'
+mma: wgmma, tile: [96, 64]|by wgmma a block has 64, 128 or 192 rows, 16 of each warp, not 96 of 6
+mma: wgmma, tile: [128, 64], warps: 4|by wgmma a block has 64, 128 or 192 rows, 16 of each warp, not 128 of 4
+mma: wgmma, warps: 16|by wgmma a block has 64, 128 or 192 rows, 16 of each warp, not 256 of 16
+mma: wgmma, tile: [128, 72]|a step takes a multiple of 16 of 'j', at most 256, not 72
+mma: wgmma, tile: [128, 256]|wgmma does not fit: tiles of 128 x 256, and of 128 columns, take some
+mma: sync, stages: 2|'stages' is for 'mma: wgmma'
+overlap: no|'overlap' is for 'mma: wgmma'
+pingpong: yes|'pingpong' is for 'mma: wgmma'
+mma: none, blocks: tiles|'blocks' is for 'mma: wgmma'
+END
+}
+
+@test "the tuner tries tiles of a chain that have room, each code once" {
+    local sizes='b=1 hq=2 m,n=4096 d,e=128'
+    attention causal "${plain[@]}" 'j <= i + (n - m) ? R : -inf' ''
+    sed -i '/^schedule/d' k.yaml
+    run -0 kaio-bench --dry-run --tune -t sm_90a -D T=f16 k.yaml w=0 $sizes
+    [[ $output == *'{strategy: chain, mma: wgmma, tile: [128, 128]}'* && $output != *'tile: [128, 256]'* ]]
+    run -0 kaio-bench --dry-run --tune -t sm_80 -D T=f16 k.yaml w=0 $sizes
+    [[ $output == *'{strategy: chain, mma: sync, tile: [128, 32], warps: 8}'* && $output != *wgmma* ]]
+    run -0 kaio-bench --dry-run --tune -t sm_90a -D T=f16 k.yaml w=0 b=1 hq=2 m=1 n=4096 d,e=128
+    [[ $output == *'tile: [32, 32], warps: 2, split: 8}'* && $output != *wgmma* ]]
+}
+
 @test "bf16" {
     attention full "${plain[@]}" 'R' ''
     cases 'a: {b: 1, hq: 2, m: 130, n: 260, d: 64, e: 64, w: 0}'

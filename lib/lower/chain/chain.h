@@ -41,6 +41,7 @@
  *   chain/mma.c      the kernel by mma.sync
  *   chain/wgmma.c    the kernel by wgmma (chain/wgmma.h)
  *   chain/strategy.c the strategy
+ *   chain/candidates.c schedules worth trying
  */
 #ifndef KAIO_LOWER_CHAIN_H
 #define KAIO_LOWER_CHAIN_H
@@ -440,6 +441,22 @@ void chain_multiply_column(const struct chain_multiply *m);
 
 /* ---- chain/mma.c ----------------------------------------------------------------------------- */
 
+enum chain_choice { CHAIN_CHOSEN, CHAIN_YES, CHAIN_NO };
+
+/* What a schedule says; 0: chosen. */
+enum chain_by { CHAIN_BY_ANY, CHAIN_BY_NONE, CHAIN_BY_SYNC, CHAIN_BY_WGMMA };
+enum chain_blocks { CHAIN_BLOCKS_ANY, CHAIN_BLOCKS_ALL, CHAIN_BLOCKS_TILES };
+struct chain_options {
+    uint32_t mma;     /* enum chain_by */
+    uint32_t tile[2]; /* rows of a block, j of a step */
+    uint32_t warps;   /* of a block, those that multiply */
+    uint32_t split;   /* blocks that share rows */
+    /* wgmma: */
+    uint32_t stages;          /* of k, and of v */
+    uint32_t turns, overlaps; /* enum chain_choice */
+    uint32_t blocks;          /* enum chain_blocks */
+};
+
 struct chain_plan {
     uint32_t warps, high, wide; /* of a block; see struct chain_tile */
     uint32_t terms, columns;    /* of scores and of sums at most, multiples of 16 */
@@ -447,8 +464,12 @@ struct chain_plan {
     bool packs;                 /* see struct chain_tile */
     /* blocks that share rows: at most, or 0: as many as the device has room for */
     uint32_t split;
-    uint32_t keeps; /* wgmma: registers of the producer's threads */
-    uint32_t group; /* wgmma, of 8 bits: columns that are added of a tile's terms alone at once */
+    uint32_t keeps;          /* wgmma: registers of the producer's threads */
+    uint32_t group;          /* wgmma, of 8 bits: columns that are added of a tile alone at once */
+    uint32_t stages;         /* wgmma: of k, and of v, in shared memory */
+    enum chain_choice turns; /* wgmma: warpgroups multiply by turns */
+    enum chain_choice overlaps;      /* wgmma: the tile before is multiplied under a tile's terms */
+    bool own;                        /* wgmma: each block has one item */
     struct lang_expr *few;           /* what must hold of the rows; NULL: nothing */
     struct lang_expr *when, *unless; /* see struct chain_split */
 };
@@ -470,13 +491,23 @@ struct lang_expr *chain_mma(struct cg *g, const struct chain_tensor *t, const st
 /* Has the target wgmma, and can it take the products? why: what is in the way. */
 bool chain_wgmma_fits(const struct ptx_target *target, const struct chain_tensor *t,
                       struct buf *why);
-/* Chooses .warps, those that multiply, .high, .wide and .keeps for what .terms and .columns say;
- * false: there is no room. */
+/* Chooses .warps, those that multiply, .high, .wide, .keeps, .stages, .turns and .overlaps for what
+ * .terms and .columns say; those that are not 0 stay. False: there is no room. */
 bool chain_wgmma_plan(const struct ptx_target *target, const struct chain_tensor *t,
                       struct chain_plan *p);
+/* What is wrong with the tile of a plan that has no room, in words. */
+const char *chain_wgmma_lacks(struct arena *a, const struct ptx_target *target,
+                              const struct chain_tensor *t, const struct chain_plan *p);
+/* Of what j of a tile are a multiple; warpgroups that multiply at most. */
+uint32_t chain_wgmma_unit(const struct chain_tensor *t);
+enum { CHAIN_GROUPS = 3, CHAIN_GROUP_ROWS = 64, CHAIN_GROUP_WARPS = 4 };
 uint32_t chain_wgmma_shared(const struct chain_tensor *t, const struct chain_plan *p);
 uint32_t chain_wgmma_threads(const struct chain_plan *p);
 struct lang_expr *chain_wgmma(struct cg *g, const struct chain_tensor *t,
                               const struct chain_plan *p, struct variant_condition *c);
+
+/* ---- chain/candidates.c ---------------------------------------------------------------------- */
+
+strategy_candidates chain_candidates;
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "lower/chain/wgmma.h"
 
-enum { STAGES = 2, SETS = 2 }; /* of k, and of v; of barriers */
+enum { STAGES = 2, SETS = 2 }; /* of k, and of v, where nobody says it; of barriers */
 
 /* ---- what lies where ------------------------------------------------------------------------- */
 
@@ -77,8 +77,8 @@ uint32_t chain_wgmma_lay_all(struct chain_wgmma *k)
     uint32_t bytes = 0, barriers = 0;
     k->turns = chain_has_bytes(k->t);
     k->of_q.stages = 1;
-    k->of_k.stages = k->of_v.stages = STAGES;
-    k->of_raw.stages = k->turns ? STAGES : 0;
+    k->of_k.stages = k->of_v.stages = k->p->stages;
+    k->of_raw.stages = k->turns ? k->p->stages : 0;
     lay_tiles(k);
     for (uint32_t i = 0; i < COUNT(all); i++)
         barriers += all[i]->bytes * all[i]->stages;
@@ -118,7 +118,9 @@ static uint32_t words_of(const struct chain_tensor *t, const struct chain_plan *
     uint32_t n = t->f->nscore * (p->wide / 2);
     for (uint32_t i = 0; i < t->ncolumn; i++) {
         const uint32_t size = chain_size(&t->column[i], MATMUL_A);
-        n += t->column[i].parts * (p->wide * size / 8) + p->columns / 2;
+        const uint32_t words = t->column[i].parts * p->wide * size / 8;
+        /* without overlap half of them are there before the last score is gone */
+        n += (p->overlaps == CHAIN_YES ? words : words / 2) + p->columns / 2;
         n += size == 1 ? p->group / 2 : 0;
     }
     return n;
@@ -145,8 +147,8 @@ static bool is_matrix(const struct chain_product *p, enum matmul_side s, bool is
     return sides == 1 && ks == 1 && inspect_is_index(e->args[e->nargs - 1], last);
 }
 
-/* What the j of a tile are a multiple of: whole atoms where tiles lie along j. */
-static uint32_t unit_of(const struct chain_tensor *t)
+/* Of whole atoms where tiles lie along j. */
+uint32_t chain_wgmma_unit(const struct chain_tensor *t)
 {
     uint32_t unit = chain_unit(t);
     for (uint32_t i = 0; i < t->f->nscore; i++)
@@ -191,28 +193,33 @@ static bool is_known(const struct chain_tensor *t)
     return known;
 }
 
-/* Does e read memory, compute with indices, select or call anything but exponentials, and not once
- * for all of a tile? */
-static bool is_busy(const struct chain_tensor *t, const struct lang_expr *e)
+/* Does e compute with indices, select, call anything but exponentials, or read memory, and not once
+ * for all of a tile? Where sizes are known a read by the row alone, or by j alone, is no more than
+ * what it loads. */
+static bool is_busy(const struct chain_tensor *t, const struct lang_expr *e, bool known)
 {
     const bool plain = e->fn == FN_EXP || e->fn == FN_EXP2 || e->fn == FN_MAX || e->fn == FN_MIN;
-    const bool varies = chain_mentions(e, t->f->j) || chain_mentions(e, t->f->row[t->i]);
+    const bool by_j = chain_mentions(e, t->f->j), by_row = chain_mentions(e, t->f->row[t->i]);
+    if (e->kind == E_INDEX && known && !(by_j && by_row))
+        return false;
     const bool reads = e->kind == E_INDEX || e->kind == E_NAME;
-    bool busy = (reads && varies) || e->kind == E_COND || (e->kind == E_CALL && !plain);
+    bool busy = (reads && (by_j || by_row)) || e->kind == E_COND || (e->kind == E_CALL && !plain);
     for (uint32_t i = 0; i < e->nargs && !busy; i++)
-        busy = is_busy(t, e->args[i]);
+        busy = is_busy(t, e->args[i], known);
     return busy;
 }
 
-/* Is what stands between the products more than a normalised exponential? */
+/* Is what stands between the products more than a normalised exponential? Where sizes are not known
+ * any read is. */
 static bool has_busy_terms(const struct chain_tensor *t)
 {
+    const bool known = is_known(t);
     bool busy = false;
     for (uint32_t i = 0; i < t->f->nscore; i++)
-        busy |= is_busy(t, t->score[i].value);
+        busy |= is_busy(t, t->score[i].value, known);
     for (uint32_t i = 0; i < t->f->nstream; i++) {
         const struct chain_stream *s = &t->f->stream[i];
-        busy |= s->has_column ? is_busy(t, s->part[0].e) : is_busy(t, s->term);
+        busy |= is_busy(t, s->has_column ? s->part[0].e : s->term, known);
     }
     return busy;
 }
@@ -260,7 +267,26 @@ static uint32_t loaded(const struct chain_tensor *t, const struct chain_plan *p)
     return n * p->wide / 4;
 }
 
-/* Registers of a lane's for all but words: so many that ptxas keeps none in memory. */
+/* Are sums rescaled in rows of which some terms are masked? */
+static bool masks_running(const struct chain_tensor *t)
+{
+    bool running = false;
+    for (uint32_t i = 0; i < t->f->nstream; i++)
+        running |= t->f->stream[i].running >= 0;
+    return running && chain_wgmma_differs(t);
+}
+
+/* The registers that others() counts, for little between the products, where sizes are known. */
+static uint32_t few_others(const struct chain_tensor *t, const struct chain_plan *p)
+{
+    enum { WIDE = 160 }; /* terms of a step from which ptxas keeps more of it at a time */
+    const uint32_t wide = p->wide > WIDE ? p->wide - WIDE : 0;
+    return (chain_wgmma_consumers(p) > 2 ? 32U : 40U) +
+           (masks_running(t) && !chain_has_bytes(t) ? 24U : 0U) + wide;
+}
+
+/* Registers of a lane's for all but words: so many that ptxas keeps none in memory. That was tried
+ * for f16, forward, causal, and both kernels of backward, at 64, 128 and 256 columns. */
 static uint32_t others(const struct chain_tensor *t, const struct chain_plan *p)
 {
     enum { FEW_COLUMNS = 128 };
@@ -268,7 +294,7 @@ static uint32_t others(const struct chain_tensor *t, const struct chain_plan *p)
     if (is_known(t) && busy)
         return (p->columns > FEW_COLUMNS ? 64 : 88) + loaded(t, p);
     if (is_known(t))
-        return chain_wgmma_consumers(p) > 2 ? 56 : 40;
+        return few_others(t, p) + loaded(t, p);
     return busy ? 120 + loaded(t, p) : p->columns > FEW_COLUMNS ? 56 : 88;
 }
 
@@ -285,35 +311,74 @@ static bool find_group(const struct chain_tensor *t, struct chain_plan *p, uint3
     return true;
 }
 
-/* Finds the widest tiles for which there is room. */
+/* Finds the widest tiles for which there is room: of 8 bits first those of many columns at once. */
 static bool find_tiles(const struct ptx_target *target, const struct chain_tensor *t,
-                       struct chain_plan *p, uint32_t least)
+                       struct chain_plan *p, uint32_t widest, uint32_t narrowest)
 {
-    enum { WIDEST = 128, NARROWEST = 48 };
-    const uint32_t unit = unit_of(t);
-    for (p->wide = WIDEST; p->wide >= NARROWEST; p->wide -= unit)
-        if (chain_wgmma_shared(t, p) <= target->shared_optin && find_group(t, p, least))
-            return true;
+    enum { GROUP = 64, LEAST = 32 };
+    for (uint32_t least = GROUP; least >= LEAST; least /= 2)
+        for (p->wide = widest; p->wide >= narrowest; p->wide -= chain_wgmma_unit(t))
+            if (chain_wgmma_shared(t, p) <= target->shared_optin && find_group(t, p, least))
+                return true;
     return false;
+}
+
+/* Warpgroups at most, by what a row takes, and as many as there are rows for. */
+static uint32_t most_consumers(const struct chain_tensor *t, const struct chain_plan *p)
+{
+    enum { HIGH_TERMS = 64 };
+    const bool light = is_known(t) && !has_busy_terms(t) && !has_busy_ranges(t) &&
+                       t->f->nscore == 1;
+    const bool short_rows = p->terms <= HIGH_TERMS && p->columns <= HIGH_TERMS;
+    const uint32_t most = light && short_rows ? CHAIN_GROUPS : 2;
+    int64_t rows;
+    if (lang_const_int(t->f->row[t->i]->dims[0], &rows) && rows <= (int64_t)most * WGMMA_ROWS)
+        return rows <= WGMMA_ROWS ? 1 : 2;
+    return most;
+}
+
+/* By turns of several, where a tile's products are no longer than its exponentials. */
+static enum chain_choice turns_of(const struct chain_plan *p, enum chain_choice want)
+{
+    enum { TURNS = 128 }; /* terms up to which warpgroups multiply by turns */
+    if (chain_wgmma_consumers(p) < 2)
+        return CHAIN_NO;
+    return want ? want : p->terms <= TURNS ? CHAIN_YES : CHAIN_NO;
 }
 
 bool chain_wgmma_plan(const struct ptx_target *target, const struct chain_tensor *t,
                       struct chain_plan *p)
 {
-    enum { HIGH_TERMS = 64, KEEPS = 24, KEEPS_MORE = 40, GROUP = 64, LEAST = 32 };
-    const bool light = is_known(t) && !has_busy_terms(t) && !has_busy_ranges(t);
-    int64_t rows;
-    uint32_t most = light && p->terms <= HIGH_TERMS && p->columns <= HIGH_TERMS ? 3 : 2;
-    if (lang_const_int(t->f->row[t->i]->dims[0], &rows) && rows <= (int64_t)most * WGMMA_ROWS)
-        most = rows <= WGMMA_ROWS ? 1 : 2;
+    enum { WIDEST = 128, NARROWEST = 48, KEEPS = 24, KEEPS_MORE = 40 };
+    const struct chain_plan want = *p;
+    const uint32_t consumers = want.warps / CHAIN_WARPS;
+    const uint32_t widest = want.wide ? want.wide : WIDEST;
+    const uint32_t narrowest = want.wide ? want.wide : NARROWEST;
     p->high = 1;
     p->keeps = has_busy_ranges(t) || chain_has_bytes(t) ? KEEPS_MORE : KEEPS;
-    for (uint32_t n = most; n > 0; n--) {
+    p->stages = want.stages ? want.stages : STAGES;
+    p->overlaps = want.overlaps ? want.overlaps : CHAIN_YES;
+    for (uint32_t n = consumers ? consumers : most_consumers(t, p); n > 0; n--) {
         p->warps = n * CHAIN_WARPS;
-        if (find_tiles(target, t, p, GROUP) || find_tiles(target, t, p, LEAST))
+        p->turns = turns_of(p, want.turns);
+        if (find_tiles(target, t, p, widest, narrowest))
             return true;
+        if (consumers)
+            break;
     }
+    p->wide = narrowest;
     return false;
+}
+
+const char *chain_wgmma_lacks(struct arena *a, const struct ptx_target *target,
+                              const struct chain_tensor *t, const struct chain_plan *p)
+{
+    return arena_printf(a,
+                        "tiles of %u x %u, and of %u columns, take some %u registers of %u, and %u "
+                        "bytes of shared memory of %u",
+                        p->warps * 16, p->wide, p->columns, words_of(t, p) + others(t, p),
+                        chain_wgmma_registers(p, false), chain_wgmma_shared(t, p),
+                        target->shared_optin);
 }
 
 uint32_t chain_wgmma_threads(const struct chain_plan *p)

@@ -5,14 +5,13 @@
 
 #include "lower/chain/wgmma.h"
 
-/* Do rows of the same batch have different ranges? */
-static bool differs(const struct chain_wgmma *k)
+bool chain_wgmma_differs(const struct chain_tensor *t)
 {
-    const struct chain_form *f = k->t->f;
+    const struct chain_form *f = t->f;
     for (uint32_t i = 0; i < f->nstream; i++) {
         const struct chain_stream *s = &f->stream[i];
-        if (chain_mentions(s->high, f->row[k->t->i]) ||
-            (s->low && chain_mentions(s->low, f->row[k->t->i])))
+        if (chain_mentions(s->high, f->row[t->i]) ||
+            (s->low && chain_mentions(s->low, f->row[t->i])))
             return true;
     }
     return false;
@@ -33,7 +32,7 @@ void chain_wgmma_count_items(struct chain_wgmma *k)
         n = extent_times(g, n, e);
     }
     k->items = extent_u32(g, n.v);
-    k->grid = lx_min(g->a, items, lx_multiprocessors(g->a));
+    k->grid = k->p->own ? items : lx_min(g->a, items, lx_multiprocessors(g->a));
 }
 
 /* The rows of item n: those of most terms first, where ranges end later in later rows. */
@@ -84,7 +83,7 @@ void chain_wgmma_for_items(struct chain_wgmma *k, void (*body)(struct chain_wgmm
     struct cg_val step = blocks;
     int32_t turns = -1;
     struct cg_nest nest;
-    if (differs(k)) {
+    if (chain_wgmma_differs(k->t)) {
         step = cg_binary(g, OP_SUB, cg_mul(g, cg_binary(g, OP_SUB, blocks, block), 2), cg_u32(1));
         turns = ring_mutable(g, step);
     }

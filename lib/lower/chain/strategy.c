@@ -5,15 +5,6 @@
 
 #include "lower/schedule.h"
 
-/* What a schedule says; 0: chosen. */
-enum chain_by { CHAIN_BY_ANY, CHAIN_BY_NONE, CHAIN_BY_SYNC, CHAIN_BY_WGMMA };
-struct chain_options {
-    uint32_t mma;     /* enum chain_by */
-    uint32_t tile[2]; /* rows of a block, j of a step */
-    uint32_t warps;   /* of a block */
-    uint32_t split;   /* blocks that share rows */
-};
-
 /* What analysing found. */
 struct fitting {
     struct chain_form form, skipping; /* the latter is the one of .tensor, where it is another */
@@ -311,7 +302,7 @@ static bool lower_wgmma(struct cg *g, const struct chain_tensor *t, struct chain
                       .name = g->func->name,
                       .how = arena_printf(g->a, "wgmma of %s, tiles %u x %u, %u columns",
                                           chain_types(g->a, t), p->warps * 16, p->wide, p->columns),
-                      .more = ", by turns of a block on each multiprocessor",
+                      .more = p->own ? NULL : ", by turns of a block on each multiprocessor",
                       .when = variant_when_text(&c),
                       .multiplies = arena_printf(g->a, "wgmma of %s", chain_types(g->a, t))});
     variant_end(g, all, &c, grid, threads);
@@ -455,25 +446,59 @@ static struct lang_expr *either(struct cg *g, struct lang_expr *x, struct lang_e
     return x ? lx_select(g->a, x, lx_bool(g->a, true), y) : y;
 }
 
+/* False after an error. */
+static bool check_wgmma_tile(struct cg *g, const struct chain_tensor *t,
+                             const struct chain_options *want)
+{
+    const uint32_t rows = want->tile[0], warps = rows ? rows / 16 : want->warps;
+    const uint32_t unit = chain_wgmma_unit(t);
+    if (warps % CHAIN_GROUP_WARPS || warps > CHAIN_GROUPS * CHAIN_GROUP_WARPS || rows % 16 ||
+        (rows && want->warps && want->warps != warps))
+        return cg_error(g, schedule_span(g, rows ? "tile" : "warps"),
+                        "by wgmma a block has 64, 128 or 192 rows, 16 of each warp, not %u of %u",
+                        rows ? rows : warps * 16, want->warps ? want->warps : warps);
+    if (want->tile[1] % unit || want->tile[1] > CHAIN_WIDE)
+        return cg_error(g, schedule_span(g, "tile"),
+                        "a step takes a multiple of %u of '%s', at most %d, not %u", unit,
+                        t->f->j->name, CHAIN_WIDE, want->tile[1]);
+    return true;
+}
+
 /* before: when they are taken. */
-static bool lower_all_wgmma(struct cg *g, const struct chain_tensor *t, struct variant_set *all,
+static bool lower_all_wgmma(struct cg *g, const struct chain_tensor *t,
+                            const struct chain_options *want, struct variant_set *all,
                             struct lang_expr **before)
 {
     /* terms and columns at most: where these are known, and where they are not */
     static const uint32_t caps[2][2] = {{256}, {64, 128}};
+    const char *lacks = "";
+    bool some = false;
+    if (!check_wgmma_tile(g, t, want))
+        return false;
     for (uint32_t n = 0; n < COUNT(caps[0]) && caps[is_any_open(t)][n] && !all->done; n++) {
         const uint32_t most = caps[is_any_open(t)][n];
-        struct chain_plan p = {.columns = chain_columns(t, most)};
+        struct chain_plan p = {.columns = chain_columns(t, most),
+                               .warps = want->tile[0] ? want->tile[0] / 16 : want->warps,
+                               .wide = want->tile[1],
+                               .stages = want->stages,
+                               .turns = (enum chain_choice)want->turns,
+                               .overlaps = (enum chain_choice)want->overlaps,
+                               .own = want->blocks == CHAIN_BLOCKS_TILES};
         for (uint32_t k = 0; k < t->f->nscore; k++) {
             const uint32_t terms = chain_terms(&t->score[k], most);
             p.terms = terms > p.terms ? terms : p.terms;
         }
-        if (!chain_wgmma_plan(g->target, t, &p))
+        if (!chain_wgmma_plan(g->target, t, &p)) {
+            lacks = chain_wgmma_lacks(g->a, g->target, t, &p);
             continue;
+        }
         if (!lower_wgmma(g, t, &p, all))
             return false;
         *before = p.when ? either(g, *before, p.when) : *before;
+        some = true;
     }
+    if (!some && want->tile[1])
+        return cg_error(g, schedule_span(g, "tile"), "wgmma does not fit: %s", lacks);
     return true;
 }
 
@@ -481,9 +506,12 @@ static bool lower_tensor(struct cg *g, const struct chain_tensor *t,
                          const struct chain_options *want, bool by_wgmma, struct variant_set *all)
 {
     const bool open = is_any_open(t);
+    const struct chain_options rest = {.split = want->split};
     struct lang_expr *before = NULL;
-    if (by_wgmma && !lower_all_wgmma(g, t, all, &before))
+    if (by_wgmma && !lower_all_wgmma(g, t, want, all, &before))
         return false;
+    if (by_wgmma) /* tiles and warps are wgmma's */
+        want = &rest;
     for (uint32_t n = 0; n < COUNT(entries[0]) && entries[open][n].most && !all->done; n++) {
         const enum kind kind = entries[open][n].kind;
         if (!is_wanted(g, t, want, kind))
@@ -526,6 +554,16 @@ static bool takes_wgmma(struct cg *g, const struct fitting *f, const struct chai
            chain_wgmma_fits(g->target, &f->tensor, why);
 }
 
+/* What only wgmma heeds, of what the schedule says; NULL: nothing. */
+static const char *word_of_wgmma(const struct chain_options *want)
+{
+    return want->stages     ? "stages"
+           : want->turns    ? "pingpong"
+           : want->overlaps ? "overlap"
+           : want->blocks   ? "blocks"
+                            : NULL;
+}
+
 static bool lower(struct cg *g, void *form, const void *options)
 {
     struct fitting *f = form;
@@ -536,8 +574,11 @@ static bool lower(struct cg *g, void *form, const void *options)
     if ((want->mma == CHAIN_BY_SYNC || want->mma == CHAIN_BY_WGMMA) && !f->has_tensor)
         return cg_error(g, schedule_span(g, "mma"), "tensor cores do not fit: %s", f->no_tensor);
     const bool by_wgmma = takes_wgmma(g, f, want, &why);
+    const char *const other = by_wgmma ? NULL : word_of_wgmma(want);
     if (want->mma == CHAIN_BY_WGMMA && !by_wgmma)
         return cg_error(g, schedule_span(g, "mma"), "wgmma does not fit: %s", buf_text(&why));
+    if (other)
+        return cg_error(g, schedule_span(g, other), "'%s' is for 'mma: wgmma'", other);
     const bool by_tensor = f->has_tensor && want->mma != CHAIN_BY_NONE;
     const bool skips = by_tensor && f->tensor.f->exact;
     if (skips)
@@ -551,23 +592,25 @@ static bool lower(struct cg *g, void *form, const void *options)
 
 static const struct option_word by[] = {
     {"none", CHAIN_BY_NONE}, {"sync", CHAIN_BY_SYNC}, {"wgmma", CHAIN_BY_WGMMA}, {NULL, 0}};
+static const struct option_word yes_no[] = {{"yes", CHAIN_YES}, {"no", CHAIN_NO}, {NULL, 0}};
+static const struct option_word blocks[] = {
+    {"multiprocessors", CHAIN_BLOCKS_ALL}, {"tiles", CHAIN_BLOCKS_TILES}, {NULL, 0}};
+#define AT(member) offsetof(struct chain_options, member)
 static const struct strategy_option options[] = {
-    {"mma", OPTION_WORD, 0, 0, offsetof(struct chain_options, mma), "what multiplies", .words = by},
-    {"tile", OPTION_LIST, 1, 4096, offsetof(struct chain_options, tile),
-     "rows of a block, and terms of a step", 2, "[ROWS, TERMS]"},
-    {"warps", OPTION_NUMBER, 1, 16, offsetof(struct chain_options, warps), "warps of a block"},
-    {"split", OPTION_NUMBER, 1, 256, offsetof(struct chain_options, split),
-     "blocks that share rows at most"},
+    {"mma", OPTION_WORD, 0, 0, AT(mma), "what multiplies", .words = by},
+    {"tile", OPTION_LIST, 1, 4096, AT(tile), "rows of a block, and terms of a step", 2,
+     "[ROWS, TERMS]"},
+    {"warps", OPTION_NUMBER, 1, 16, AT(warps), "warps of a block, those that multiply"},
+    {"split", OPTION_NUMBER, 1, 256, AT(split), "blocks that share rows at most, by mma.sync"},
+    {"stages", OPTION_NUMBER, 1, 16, AT(stages), "steps in shared memory, by wgmma"},
+    {"pingpong", OPTION_WORD, 0, 0, AT(turns), "whether warpgroups multiply by turns, by wgmma",
+     .words = yes_no},
+    {"overlap", OPTION_WORD, 0, 0, AT(overlaps),
+     "whether a step's sums are multiplied under the next one's exponentials, by wgmma",
+     .words = yes_no},
+    {"blocks", OPTION_WORD, 0, 0, AT(blocks), "blocks that take tiles by turns, by wgmma",
+     .words = blocks},
 };
-
-static void candidates(struct arena *a, const struct spec *s, const struct ptx_target *target,
-                       struct lower_candidates *out)
-{
-    (void)a;
-    (void)s;
-    (void)target;
-    (void)out;
-}
 
 const struct strategy chain_strategy = {
     .name = "chain",
@@ -577,6 +620,6 @@ const struct strategy chain_strategy = {
     .options_size = sizeof(struct chain_options),
     .analyse = fit,
     .lower = lower,
-    .candidates = candidates,
+    .candidates = chain_candidates,
     .streams = true,
 };

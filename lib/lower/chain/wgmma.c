@@ -14,9 +14,10 @@
  *                                               o += p v, of the last tile; results
  *
  * So the tensor cores multiply o while the warpgroup computes exponentials, and those of another
- * one while it rescales. An item is a tile of rows of one batch: as many blocks as the device has
- * multiprocessors take them by turns. Where items differ, by the rows' ranges, a block that was
- * first in one round is last in the next.
+ * one while it rescales. Without overlap o += p v comes after its own tile's streams, which takes
+ * fewer registers: other warpgroups multiply meanwhile. An item is a tile of rows of one batch: as
+ * many blocks as the device has multiprocessors take them by turns. Where items differ, by the
+ * rows' ranges, a block that was first in one round is last in the next.
  */
 #include <config.h>
 
@@ -24,10 +25,7 @@
 
 #include "lower/wgmma/tma.h"
 
-enum {
-    TURNS = 128,       /* terms up to which warpgroups multiply by turns */
-    FIRST_BARRIER = 1, /* of the turns; 0 is all threads' */
-};
+enum { FIRST_BARRIER = 1 }; /* of the turns; 0 is all threads' */
 
 /* ---- products -------------------------------------------------------------------------------- */
 
@@ -163,7 +161,7 @@ static void take_turn(struct chain_wgmma *k, bool begins)
 {
     struct cg *g = k->g;
     const uint32_t n = chain_wgmma_consumers(k->p);
-    if (n < 2 || k->p->terms > TURNS)
+    if (k->p->turns != CHAIN_YES)
         return;
     struct cg_val whose = cg_add(g, k->group, cg_u32(FIRST_BARRIER));
     if (!begins) {
@@ -176,13 +174,15 @@ static void take_turn(struct chain_wgmma *k, bool begins)
 
 /* ---- consumers ------------------------------------------------------------------------------- */
 
-static void first_tile(struct chain_wgmma *k, bool masked)
+static void first_tile(struct chain_wgmma *k)
 {
+    const struct cg_val is_whole = chain_tile_is_whole(&k->x, k->first);
     struct chain_values *v;
+    int64_t known;
     ring_wait(&k->of_k.ring, RING_FULL);
     begin_scores(k);
     end_scores(k, 0);
-    v = chain_tile_terms(&k->x, k->first, k->score, masked);
+    v = chain_tile_terms(&k->x, k->first, k->score, !cg_is_const(is_whole, &known) || !known);
     chain_tile_words(&k->x, v);
 }
 
@@ -204,6 +204,31 @@ static void further_tile(struct chain_wgmma *k, bool masked)
         chain_tile_rescale(&k->x);
 }
 
+/* All of a tile, after all of the one before. */
+static void lone_tile(struct chain_wgmma *k, bool masked)
+{
+    const struct cg_val here = cg_freeze(k->g, cg_value(DT_U32, k->j));
+    ring_wait(&k->of_k.ring, RING_FULL);
+    take_turn(k, true);
+    begin_scores(k);
+    take_turn(k, false);
+    end_scores(k, 0);
+    chain_tile_words(&k->x, chain_tile_terms(&k->x, here, k->score, masked));
+    if (!k->turns)
+        chain_tile_rescale(&k->x);
+    ring_wait(&k->of_v.ring, RING_FULL);
+    begin_columns(k);
+    end_columns(k);
+}
+
+static void next_tile(struct chain_wgmma *k, bool masked)
+{
+    if (k->p->overlaps == CHAIN_YES)
+        further_tile(k, masked);
+    else
+        lone_tile(k, masked);
+}
+
 static void either_tile(struct chain_wgmma *k)
 {
     struct cg *g = k->g;
@@ -211,31 +236,34 @@ static void either_tile(struct chain_wgmma *k)
     const struct cg_val is_whole = chain_tile_is_whole(&k->x, cg_value(DT_U32, k->j));
     int64_t known;
     if (cg_is_const(is_whole, &known) && known) {
-        further_tile(k, false);
+        next_tile(k, false);
         return;
     }
     cg_jump_if(g, cg_reg(g, is_whole), true, whole);
     size_t mark = cg_scope_open(g);
-    further_tile(k, true);
+    next_tile(k, true);
     cg_scope_close(g, mark);
     cg_jump(g, done);
     cg_place(g, whole);
     cg_loop_head(g);
     mark = cg_scope_open(g);
-    further_tile(k, false);
+    next_tile(k, false);
     cg_scope_close(g, mark);
     cg_place(g, done);
     cg_loop_head(g); /* either way has assigned registers */
 }
 
-static void further_tiles(struct chain_wgmma *k)
+/* All tiles, or those behind the first. */
+static void next_tiles(struct chain_wgmma *k)
 {
     struct cg *g = k->g;
+    const bool overlaps = k->p->overlaps == CHAIN_YES;
     const uint32_t head = cg_label(g, "tile"), end = cg_label(g, "tiles");
-    const int32_t rest = ring_mutable(g, cg_binary(g, OP_SUB, k->count, cg_u32(1)));
+    const int32_t rest =
+        ring_mutable(g, overlaps ? cg_binary(g, OP_SUB, k->count, cg_u32(1)) : k->count);
     const int32_t more = cg_new(g, DT_BOOL);
     struct cg_nest nest;
-    cg_move(g, k->j, k->first);
+    cg_move(g, k->j, overlaps ? k->first : cg_binary(g, OP_SUB, k->first, cg_u32(k->p->wide)));
     cg_place(g, head);
     cg_loop_head(g);
     const size_t mark = cg_scope_open(g);
@@ -268,13 +296,15 @@ static void consume_item(struct chain_wgmma *k)
         cg_jump_if(g, cg_reg(g, some), false, none);
     const size_t mark = cg_scope_open(g);
     ring_wait(&k->of_q.ring, RING_FULL);
-    const struct cg_val is_whole = chain_tile_is_whole(&k->x, k->first);
-    first_tile(k, !cg_is_const(is_whole, &known) || !known);
-    further_tiles(k);
+    if (k->p->overlaps == CHAIN_YES)
+        first_tile(k);
+    next_tiles(k);
     give_back(&k->of_q);
-    ring_wait(&k->of_v.ring, RING_FULL);
-    begin_columns(k);
-    end_columns(k);
+    if (k->p->overlaps == CHAIN_YES) {
+        ring_wait(&k->of_v.ring, RING_FULL);
+        begin_columns(k);
+        end_columns(k);
+    }
     cg_scope_close(g, mark);
     cg_place(g, none);
     cg_loop_head(g);
@@ -327,7 +357,7 @@ static void consume(struct chain_wgmma *k)
     k->of_q.release = ring_release_here(&k->of_q.ring);
     k->of_k.release = ring_release_here(&k->of_k.ring);
     k->of_v.release = ring_release_here(&k->of_v.ring);
-    if (chain_wgmma_consumers(k->p) > 1 && k->p->terms <= TURNS)
+    if (k->p->turns == CHAIN_YES)
         begin_turns(k);
     chain_wgmma_for_items(k, consume_item);
 }

@@ -75,6 +75,8 @@ uint32_t chain_wgmma_lay_all(struct chain_wgmma *k);
 
 /* ---- chain/items.c --------------------------------------------------------------------------- */
 
+/* Do rows of the same batch have different ranges? */
+bool chain_wgmma_differs(const struct chain_tensor *t);
 /* Finds how many there are. */
 void chain_wgmma_count_items(struct chain_wgmma *k);
 /* Finds the tiles of j that have terms of the item's rows. */

@@ -1,0 +1,86 @@
+/* Schedules of chains worth trying (chain.h). What has no room is refused when it is emitted, so
+ * that the lists here name all that might have. */
+#include <config.h>
+
+#include "lower/chain/chain.h"
+
+__attribute__((format(printf, 3, 4))) static void add(struct arena *a, struct lower_candidates *out,
+                                                      const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    *VEC_PUSH(a, &out->v) = (struct lower_candidate){"chain", arena_vprintf(a, fmt, ap)};
+    va_end(ap);
+}
+
+/* The rows of the first output, where that is known: few of them are decoding. 0: it is not. */
+static int64_t rows_of(const struct spec *s)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < s->params.n; i++) {
+        const struct lang_symbol *sym = s->params.v[i].sym;
+        if (sym->kind == SYM_BUFFER && sym->mode != MODE_IN)
+            return sym->rank > 1 && lang_const_int(sym->dims[sym->rank - 2], &n) ? n : 0;
+    }
+    return 0;
+}
+
+/* Offers products by wgmma: groups of 64 rows, and the terms of a step; with and without overlap
+ * and turns, and a few with more in shared memory, or a block for each tile. */
+static void wgmma_candidates(struct arena *a, struct lower_candidates *out)
+{
+    static const unsigned wide[] = {32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192};
+    static const char *const ways[] = {"",
+                                       ", pingpong: yes",
+                                       ", pingpong: no",
+                                       ", overlap: no, pingpong: yes",
+                                       ", overlap: no, pingpong: no",
+                                       ", stages: 3",
+                                       ", blocks: tiles"};
+    enum { FEW_WAYS = 5 };
+    for (unsigned rows = CHAIN_GROUP_ROWS; rows <= CHAIN_GROUPS * CHAIN_GROUP_ROWS;
+         rows += CHAIN_GROUP_ROWS)
+        for (size_t i = 0; i < COUNT(wide); i++)
+            for (size_t w = 0; w < (wide[i] % 64 ? FEW_WAYS : COUNT(ways)); w++)
+                add(a, out, "{strategy: chain, mma: wgmma, tile: [%u, %u]%s}", rows, wide[i],
+                    ways[w]);
+}
+
+/* Offers products by mma.sync: warps of 16 or 32 rows. */
+static void mma_candidates(struct arena *a, int64_t rows, struct lower_candidates *out)
+{
+    static const unsigned wide[] = {16, 32, 48, 64, 96, 128}, warps[] = {1, 2, 4, 8};
+    for (size_t i = 0; i < COUNT(warps); i++)
+        for (unsigned high = 16; high <= 32; high += 16)
+            for (size_t k = 0; k < COUNT(wide); k++)
+                if (rows == 0 || warps[i] * high < 2 * rows || warps[i] * high == 16)
+                    add(a, out, "{strategy: chain, mma: sync, tile: [%u, %u], warps: %u}",
+                        warps[i] * high, wide[k], warps[i]);
+}
+
+/* Few rows leave multiprocessors idle, unless blocks share them. */
+static void split_candidates(struct arena *a, struct lower_candidates *out)
+{
+    static const unsigned wide[] = {16, 32, 64, 128}, warps[] = {1, 2, 4};
+    for (unsigned split = 1; split <= 64; split *= 2) {
+        add(a, out, "{strategy: chain, split: %u}", split);
+        for (size_t i = 0; i < COUNT(warps); i++)
+            for (size_t k = 0; k < COUNT(wide); k++)
+                add(a, out, "{strategy: chain, mma: sync, tile: [%u, %u], warps: %u, split: %u}",
+                    warps[i] * 16, wide[k], warps[i], split);
+    }
+}
+
+void chain_candidates(struct arena *a, const struct spec *s, const struct ptx_target *target,
+                      struct lower_candidates *out)
+{
+    enum { FEW = 64 };
+    const int64_t rows = rows_of(s);
+    const bool few = rows > 0 && rows < FEW;
+    if (ptx_target_has_wgmma(target) && !few)
+        wgmma_candidates(a, out);
+    if (target->sm >= 80)
+        mma_candidates(a, rows, out);
+    if (target->sm >= 80 && few)
+        split_candidates(a, out);
+}
