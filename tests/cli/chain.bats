@@ -49,7 +49,7 @@ layer: strategy chain" ]]
 }
 
 @test "tiles, warps and shares are as the schedule says" {
-    for schedule in 'tile: [16, 16], warps: 1' 'tile: [64, 128], warps: 2, split: 3' 'split: 7' 'tile: [32, 48], warps: 2'; do
+    for schedule in 'tile: [16, 16], warps: 1' 'tile: [64, 64], warps: 2, split: 3' 'split: 7' 'tile: [32, 48], warps: 2'; do
         sed "s/^compute:/schedule: {strategy: chain, $schedule}\ncompute:/" data/chain.yaml >"$BATS_TEST_TMPDIR/k.yaml"
         run -0 kaio-verify --run -d cpu --check --code=fixed -t sm_80 --kernel=decode "$BATS_TEST_TMPDIR/k.yaml"
         run -0 kaio-verify --run -d cpu --check --code=fixed -t sm_80 --kernel=causal "$BATS_TEST_TMPDIR/k.yaml"
@@ -60,6 +60,9 @@ layer: strategy chain" ]]
         run -2 kaio-emit -t sm_80 --kernel=decode "$BATS_TEST_TMPDIR/k.yaml"
         [[ $output == *"error: "*" not "[14]* ]]
     done
+    sed 's/^compute:/schedule: {strategy: chain, tile: [64, 128], warps: 2}\n&/' data/chain.yaml >"$BATS_TEST_TMPDIR/k.yaml"
+    run -2 kaio-emit -t sm_80 --kernel=decode "$BATS_TEST_TMPDIR/k.yaml"
+    [[ $output == *"registers have no room for tiles of 64 x 128, and of 64 columns, of 2 warps"* ]]
 }
 
 # groups SIZE...  -> how many groups of blocks share rows, each of which reads keys once
@@ -277,4 +280,15 @@ END
         'schedule: {strategy: chain, mma: sync}' 'compute: "o[i] = max[j](sum[c](q[i, c] * k[j, c]))"' >k.yaml
     run -2 kaio-emit k.yaml
     [[ $output == *"tensor cores do not fit: line 4: its factors are neither f16, bf16, f32 nor 8-bit floats"* ]]
+}
+
+@test "ptxas keeps in registers what mma.sync multiplies, of tiles that are chosen" {
+    ptxas=$(command -v ptxas || ls /usr/local/cuda/bin/ptxas 2>/dev/null) || skip "no ptxas"
+    cd "$KAIO_SRCDIR/specs/attention"
+    for size in forward:64 forward:128 causal:256 backward_dkv:64 backward_dkv:128; do
+        local d=${size#*:} log=$BATS_TEST_TMPDIR/log
+        kaio-emit -t sm_80 -D T=f16 -D b=4 -D heads=16 -D m=4096 -D n=4096 -D d="$d" -D e="$d" "${size%:*}.yaml" >"$log.ptx"
+        "$ptxas" -v -arch=sm_80 "$log.ptx" -o "$log.cubin" >"$log" 2>&1
+        grep -q ' 0 bytes spill stores, 0 bytes spill loads' "$log"
+    done
 }

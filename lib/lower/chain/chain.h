@@ -480,6 +480,8 @@ uint32_t chain_terms(const struct chain_product *p, uint32_t most);
 uint32_t chain_columns(const struct chain_tensor *t, uint32_t most);
 /* What the j of a tile are a multiple of. */
 uint32_t chain_unit(const struct chain_tensor *t);
+/* Has a thread registers for its words? */
+bool chain_mma_has_registers(const struct chain_tensor *t, const struct chain_plan *p);
 /* Bytes of dynamic shared memory. */
 uint32_t chain_mma_shared(const struct chain_tensor *t, const struct chain_plan *p);
 /* Code for the entry that has begun: its launch's grid. c: what the operands need is required. */

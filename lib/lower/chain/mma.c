@@ -16,7 +16,10 @@ enum {
     LANES = 32,
     STEP = 16, /* what rows, columns and terms are multiples of */
     SHARED_ALIGN = 128,
-    HELD = 48, /* words of q in registers, at most */
+    /* of a thread's registers: words of q at most; all words, of which q's are held; all words */
+    HELD = 48,
+    ROOM_TO_HOLD = 200,
+    ROOM = 240,
 };
 
 struct kernel {
@@ -127,6 +130,23 @@ uint32_t chain_mma_shared(const struct chain_tensor *t, const struct chain_plan 
     static const struct kernel none;
     struct kernel k = none;
     return lay_all(&k, t, p);
+}
+
+/* Words of a lane's but q's: scores, sums, left operands, and the right ones of one step. */
+static uint32_t words_of(const struct chain_tensor *t, const struct chain_plan *p)
+{
+    const uint32_t right = p->wide > p->columns || !t->ncolumn ? p->wide : p->columns;
+    uint32_t n = t->f->nscore * p->high * p->wide / 2 + right / 4;
+    for (uint32_t i = 0; i < t->ncolumn; i++)
+        n += p->high * (p->columns / 2 + t->column[i].parts * p->wide / 4);
+    return n;
+}
+
+bool chain_mma_has_registers(const struct chain_tensor *t, const struct chain_plan *p)
+{
+    enum { FILE = 65536, OTHERS = 255 - ROOM }; /* of a multiprocessor; but words */
+    const uint32_t each = FILE / (p->warps * LANES);
+    return words_of(t, p) <= (each < ROOM + OTHERS ? each - OTHERS : ROOM);
 }
 
 /* ---- the beginning --------------------------------------------------------------------------- */
@@ -314,7 +334,8 @@ static void hold(struct kernel *k)
 {
     for (uint32_t i = 0; i < k->t->f->nscore; i++) {
         const uint32_t steps = steps_of_score(k, i), each = mma_words(&k->q[i].lay);
-        if (steps * each * k->t->f->nscore > HELD)
+        const uint32_t all = steps * each * k->t->f->nscore;
+        if (all > HELD || words_of(k->t, k->p) + all > ROOM_TO_HOLD)
             continue;
         k->held[i] = words(k->g, steps * each);
         for (uint32_t s = 0; s < steps; s++)

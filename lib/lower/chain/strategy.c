@@ -349,6 +349,11 @@ static bool check_tile(struct cg *g, const struct chain_tensor *t, const struct 
         return cg_error(g, schedule_span(g, "tile"),
                         "a step takes a multiple of %u of '%s', at most %d, not %u", chain_unit(t),
                         t->f->j->name, CHAIN_WIDE, p->wide);
+    if (rows && !chain_mma_has_registers(t, p))
+        return cg_error(g, schedule_span(g, "tile"),
+                        "registers have no room for tiles of %u x %u, and of %u columns, of %u "
+                        "warp%s",
+                        rows, p->wide, p->columns, p->warps, p->warps == 1 ? "" : "s");
     return true;
 }
 
@@ -385,6 +390,8 @@ static struct chain_plan plan_of(const struct chain_tensor *t, const struct chai
     p.high = one || columns > 64 || t->ncolumn > 1 ? 1 : 2;
     if (want->tile[0])
         p.high = want->tile[0] / (p.warps * 16);
+    while (!want->tile[1] && p.wide > chain_unit(t) && !chain_mma_has_registers(t, &p))
+        p.wide /= 2;
     return p;
 }
 
