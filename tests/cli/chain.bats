@@ -292,3 +292,18 @@ END
         grep -q ' 0 bytes spill stores, 0 bytes spill loads' "$log"
     done
 }
+
+@test "outputs are stored 16 bytes at a time, of columns that are a multiple of 8" {
+    cd "$KAIO_SRCDIR/specs/attention"
+    local log=$BATS_TEST_TMPDIR/ptx
+    for size in e=64 e=96 bf16:e=32; do
+        kaio-emit -t sm_80 -D T="$([[ $size == bf16* ]] && echo bf16 || echo f16)" -D m=4096 -D n=4096 -D d=64 -D "${size#*:}" \
+            -D b=1 -D heads=1 forward.yaml >"$log"
+        grep -q 'st.global.v4.b32' "$log"
+        # by mma.sync there is nothing left to store but lse; the entry's rest computes rows by fma, of 16 bits each
+        [ "$(grep -c 'st.global.*b32' "$log")" -eq "$(grep -c 'st.global.v4.b32' "$log")" ]
+    done
+    for size in e=40 e=72 e=100; do
+        run -0 kaio-verify --run -d cpu --check -t sm_80 --code=both forward.yaml -D T=f16 -D b=1 -D heads=2 -D m=37 -D n=70 -D d=24 -D $size
+    done
+}

@@ -254,7 +254,8 @@ struct chain_tile {
     /* Of each 16 columns a lane has four neighbours, 4 c to 4 c + 3: those of even numbers are in
      * the first 8. Otherwise they are as above. */
     bool fours;
-    bool packs;                       /* rows are those of .t->pack */
+    bool eights; /* there are a multiple of 8 columns wherever the entry is taken */
+    bool packs;  /* rows are those of .t->pack */
     struct cg_val row[CHAIN_AXES];    /* i64; that of .t->i is not used; of .t->pack's the first */
     struct cg_val first, block_first; /* u32: the first row of the warp, and of the block */
     struct cg_val lane;               /* u32 */
@@ -390,6 +391,8 @@ void chain_split_join(struct chain_tile *x, const struct chain_split *s, uint32_
 
 /* ---- chain/store.c --------------------------------------------------------------------------- */
 
+/* Are there a multiple of 8 columns where all rows of memory are whole pieces of 16 bytes? */
+bool chain_has_eights(const struct chain_tensor *t);
 /* Stores the outputs, of states that are complete. */
 void chain_store(struct chain_tile *x);
 /* ---- chain/bring.c --------------------------------------------------------------------------- */

@@ -454,7 +454,8 @@ struct lang_expr *chain_mma(struct cg *g, const struct chain_tensor *t, const st
                                .block_rows = block_rows(p),
                                .columns = p->columns,
                                .fours = chain_has_bytes(t),
-                               .packs = p->packs};
+                               .packs = p->packs,
+                               .eights = p->aligned && chain_has_eights(t)};
     lay_all(k, t, p);
     if (chain_has_bytes(t) || chain_has_splits(t))
         g->func->minnctapersm = 1; /* words on their way take more registers than ptxas expects */

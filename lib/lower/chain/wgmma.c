@@ -443,6 +443,7 @@ struct lang_expr *chain_wgmma(struct cg *g, const struct chain_tensor *t,
                                .wide = p->wide,
                                .block_rows = chain_wgmma_block_rows(p),
                                .columns = p->columns,
+                               .eights = chain_has_eights(t),
                                .share = cg_u32(0),
                                .shares = cg_u32(1)};
     chain_wgmma_lay_all(k);
