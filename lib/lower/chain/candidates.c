@@ -1,8 +1,59 @@
-/* Schedules of chains worth trying (chain.h). What has no room is refused when it is emitted, so
- * that the lists here name all that might have. */
+/* What is wrong with schedules of chains, and which are worth trying (chain.h). */
 #include <config.h>
 
 #include "lower/chain/chain.h"
+
+#include "lower/schedule.h"
+
+/* ---- what is wrong --------------------------------------------------------------------------- */
+
+bool chain_check_tile(struct cg *g, const struct chain_tensor *t, const struct chain_plan *p,
+                      uint32_t rows)
+{
+    if (p->high < 1 || p->high > CHAIN_HIGH || (rows && rows != p->warps * p->high * 16))
+        return cg_error(g, schedule_span(g, "tile"),
+                        "%u warp%s take%s %u or %u rows, 16 or 32 each, not %u", p->warps,
+                        p->warps == 1 ? "" : "s", p->warps == 1 ? "s" : "", p->warps * 16,
+                        p->warps * 32, rows);
+    if (p->wide % chain_unit(t) || p->wide > CHAIN_WIDE)
+        return cg_error(g, schedule_span(g, "tile"),
+                        "a step takes a multiple of %u of '%s', at most %d, not %u", chain_unit(t),
+                        t->f->j->name, CHAIN_WIDE, p->wide);
+    if (rows && !chain_mma_has_registers(t, p))
+        return cg_error(g, schedule_span(g, "tile"),
+                        "registers have no room for tiles of %u x %u, and of %u columns, of %u "
+                        "warp%s",
+                        rows, p->wide, p->columns, p->warps, p->warps == 1 ? "" : "s");
+    return true;
+}
+
+bool chain_check_wgmma_tile(struct cg *g, const struct chain_tensor *t,
+                            const struct chain_options *want)
+{
+    const uint32_t rows = want->tile[0], warps = rows ? rows / 16 : want->warps;
+    const uint32_t unit = chain_wgmma_unit(t);
+    if (warps % CHAIN_GROUP_WARPS || warps > CHAIN_GROUPS * CHAIN_GROUP_WARPS || rows % 16 ||
+        (rows && want->warps && want->warps != warps))
+        return cg_error(g, schedule_span(g, rows ? "tile" : "warps"),
+                        "by wgmma a block has 64, 128 or 192 rows, 16 of each warp, not %u of %u",
+                        rows ? rows : warps * 16, want->warps ? want->warps : warps);
+    if (want->tile[1] % unit || want->tile[1] > CHAIN_WIDE)
+        return cg_error(g, schedule_span(g, "tile"),
+                        "a step takes a multiple of %u of '%s', at most %d, not %u", unit,
+                        t->f->j->name, CHAIN_WIDE, want->tile[1]);
+    return true;
+}
+
+const char *chain_word_of_wgmma(const struct chain_options *want)
+{
+    return want->stages     ? "stages"
+           : want->turns    ? "pingpong"
+           : want->overlaps ? "overlap"
+           : want->blocks   ? "blocks"
+                            : NULL;
+}
+
+/* ---- worth trying ---------------------------------------------------------------------------- */
 
 __attribute__((format(printf, 3, 4))) static void add(struct arena *a, struct lower_candidates *out,
                                                       const char *fmt, ...)
@@ -71,6 +122,7 @@ static void split_candidates(struct arena *a, struct lower_candidates *out)
     }
 }
 
+/* What has no room is refused when it is emitted: the lists name all that might have. */
 void chain_candidates(struct arena *a, const struct spec *s, const struct ptx_target *target,
                       struct lower_candidates *out)
 {

@@ -41,7 +41,7 @@
  *   chain/mma.c      the kernel by mma.sync
  *   chain/wgmma.c    the kernel by wgmma (chain/wgmma.h)
  *   chain/strategy.c the strategy
- *   chain/candidates.c schedules worth trying
+ *   chain/candidates.c what is wrong with schedules, and which are worth trying
  */
 #ifndef KAIO_LOWER_CHAIN_H
 #define KAIO_LOWER_CHAIN_H
@@ -513,6 +513,15 @@ struct lang_expr *chain_wgmma(struct cg *g, const struct chain_tensor *t,
 
 /* ---- chain/candidates.c ---------------------------------------------------------------------- */
 
+/* Has the plan a tile, with so many rows if the schedule says them, that can be? False after an
+ * error. */
+bool chain_check_tile(struct cg *g, const struct chain_tensor *t, const struct chain_plan *p,
+                      uint32_t rows);
+/* Does the schedule say tiles that wgmma can have? False after an error. */
+bool chain_check_wgmma_tile(struct cg *g, const struct chain_tensor *t,
+                            const struct chain_options *want);
+/* What only wgmma heeds, of what the schedule says; NULL: nothing. */
+const char *chain_word_of_wgmma(const struct chain_options *want);
 strategy_candidates chain_candidates;
 
 #endif

@@ -336,27 +336,6 @@ static struct lang_expr *rows_of(struct cg *g, const struct chain_tensor *t, enu
     return lx_and(g->a, lx_at_least(g->a, t->pack.member->dims[0], 2), most_rows(g, i, HALF_ROWS));
 }
 
-/* False after an error. */
-static bool check_tile(struct cg *g, const struct chain_tensor *t, const struct chain_plan *p,
-                       uint32_t rows)
-{
-    if (p->high < 1 || p->high > CHAIN_HIGH || (rows && rows != p->warps * p->high * 16))
-        return cg_error(g, schedule_span(g, "tile"),
-                        "%u warp%s take%s %u or %u rows, 16 or 32 each, not %u", p->warps,
-                        p->warps == 1 ? "" : "s", p->warps == 1 ? "s" : "", p->warps * 16,
-                        p->warps * 32, rows);
-    if (p->wide % chain_unit(t) || p->wide > CHAIN_WIDE)
-        return cg_error(g, schedule_span(g, "tile"),
-                        "a step takes a multiple of %u of '%s', at most %d, not %u", chain_unit(t),
-                        t->f->j->name, CHAIN_WIDE, p->wide);
-    if (rows && !chain_mma_has_registers(t, p))
-        return cg_error(g, schedule_span(g, "tile"),
-                        "registers have no room for tiles of %u x %u, and of %u columns, of %u "
-                        "warp%s",
-                        rows, p->wide, p->columns, p->warps, p->warps == 1 ? "" : "s");
-    return true;
-}
-
 /* As many as a group's rows need, if these are known. */
 static uint32_t warps_of_group(const struct chain_tensor *t)
 {
@@ -453,24 +432,6 @@ static struct lang_expr *either(struct cg *g, struct lang_expr *x, struct lang_e
     return x ? lx_select(g->a, x, lx_bool(g->a, true), y) : y;
 }
 
-/* False after an error. */
-static bool check_wgmma_tile(struct cg *g, const struct chain_tensor *t,
-                             const struct chain_options *want)
-{
-    const uint32_t rows = want->tile[0], warps = rows ? rows / 16 : want->warps;
-    const uint32_t unit = chain_wgmma_unit(t);
-    if (warps % CHAIN_GROUP_WARPS || warps > CHAIN_GROUPS * CHAIN_GROUP_WARPS || rows % 16 ||
-        (rows && want->warps && want->warps != warps))
-        return cg_error(g, schedule_span(g, rows ? "tile" : "warps"),
-                        "by wgmma a block has 64, 128 or 192 rows, 16 of each warp, not %u of %u",
-                        rows ? rows : warps * 16, want->warps ? want->warps : warps);
-    if (want->tile[1] % unit || want->tile[1] > CHAIN_WIDE)
-        return cg_error(g, schedule_span(g, "tile"),
-                        "a step takes a multiple of %u of '%s', at most %d, not %u", unit,
-                        t->f->j->name, CHAIN_WIDE, want->tile[1]);
-    return true;
-}
-
 /* before: when they are taken. */
 static bool lower_all_wgmma(struct cg *g, const struct chain_tensor *t,
                             const struct chain_options *want, struct variant_set *all,
@@ -480,7 +441,7 @@ static bool lower_all_wgmma(struct cg *g, const struct chain_tensor *t,
     static const uint32_t caps[2][2] = {{256}, {64, 128}};
     const char *lacks = "";
     bool some = false;
-    if (!check_wgmma_tile(g, t, want))
+    if (!chain_check_wgmma_tile(g, t, want))
         return false;
     for (uint32_t n = 0; n < COUNT(caps[0]) && caps[is_any_open(t)][n] && !all->done; n++) {
         const uint32_t most = caps[is_any_open(t)][n];
@@ -525,7 +486,7 @@ static bool lower_tensor(struct cg *g, const struct chain_tensor *t,
             continue;
         struct chain_plan p = plan_of(t, want, entries[open][n].most, open, kind);
         choose_rows(g, t, kind, &p);
-        if (!check_tile(g, t, &p, want->tile[0]))
+        if (!chain_check_tile(g, t, &p, want->tile[0]))
             return false;
         p.unless = before;
         if (!lower_mma(g, t, &p, all))
@@ -561,16 +522,6 @@ static bool takes_wgmma(struct cg *g, const struct fitting *f, const struct chai
            chain_wgmma_fits(g->target, &f->tensor, why);
 }
 
-/* What only wgmma heeds, of what the schedule says; NULL: nothing. */
-static const char *word_of_wgmma(const struct chain_options *want)
-{
-    return want->stages     ? "stages"
-           : want->turns    ? "pingpong"
-           : want->overlaps ? "overlap"
-           : want->blocks   ? "blocks"
-                            : NULL;
-}
-
 static bool lower(struct cg *g, void *form, const void *options)
 {
     struct fitting *f = form;
@@ -581,7 +532,7 @@ static bool lower(struct cg *g, void *form, const void *options)
     if ((want->mma == CHAIN_BY_SYNC || want->mma == CHAIN_BY_WGMMA) && !f->has_tensor)
         return cg_error(g, schedule_span(g, "mma"), "tensor cores do not fit: %s", f->no_tensor);
     const bool by_wgmma = takes_wgmma(g, f, want, &why);
-    const char *const other = by_wgmma ? NULL : word_of_wgmma(want);
+    const char *const other = by_wgmma ? NULL : chain_word_of_wgmma(want);
     if (want->mma == CHAIN_BY_WGMMA && !by_wgmma)
         return cg_error(g, schedule_span(g, "mma"), "wgmma does not fit: %s", buf_text(&why));
     if (other)
