@@ -28,10 +28,10 @@ struct code {
     struct contract *contract;
     struct run *run; /* every shape known */
     struct spec_sums sums;
-    struct plan plan;    /* of its launches */
-    struct ref_input in; /* its dimensions and scalars; buffers where they were filled */
+    struct plan plan;      /* of its launches */
+    struct ref_input in;   /* its dimensions and scalars; buffers where they were filled */
     const char *case_name; /* whose inputs have what it says; NULL: none */
-    uint64_t footprint;  /* bytes of all its buffers, each once */
+    uint64_t footprint;    /* bytes of all its buffers, each once */
     uint64_t bytes; /* that an execution moves at least: each in and out once, each inout twice */
 };
 

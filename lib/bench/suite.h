@@ -13,9 +13,8 @@ struct suite {
     const char *name, *doc;
     const struct suite_kernel *kernel;
     size_t nkernel;
-    const char *const
-        *problem; /* "m=16 n=4096 k=4096": values of all dimensions, in the spec's order; NULL:
-                     the problems are each kernel's own cases */
+    const char *const *problem; /* "m=16 n=4096 k=4096": values of all dimensions, in the spec's
+                                   order; NULL: the problems are each kernel's own cases */
     size_t nproblem;
 };
 
