@@ -99,7 +99,8 @@ static const char *const matmul_problems[] = {
     "  total[z,h] = sum[j in 0.." keys "](p[z,h,j])\n"                         \
     "  o[z,h,c] = sum[j in 0.." keys "](f16(p[z,h,j]) * " v ") / total[z,h]\n" \
     "cases:\n" cases
-#define CACHE(b, hq, n) "  b" #b "_" #n ": {b: " #b ", hq: " #hq ", hk: 8, n: " #n ", d: 128}\n"
+#define CACHE(b, hq, n) \
+    "  b" #b "_" #n ": {b: " #b ", hq: " #hq ", hk: 8, m: 1, n: " #n ", d: 128}\n"
 #define CACHES         \
     CACHE(1, 32, 8192) \
     CACHE(1, 32, 65536) CACHE(16, 32, 4096) CACHE(64, 32, 2048) CACHE(8, 64, 8192)
@@ -139,12 +140,21 @@ static const struct suite_kernel attention_kernels[] = {
     {"full", "attention_full", ATTENTION("full", "", "r[z,h,i,j]", "", TABLE)},
     {"causal", "attention_causal", ATTENTION("causal", "", "r[z,h,i,j]", CAUSAL, TABLE)},
     {"decode", "attention_decode",
-     DECODE("decode", "  k: in f16[b, hk, n, d]\n  v: in f16[b, hk, n, d]\n",
-            "k[z, h / (hq / hk), j, c]", "v[z, h / (hq / hk), j, c]", "n", CACHES)},
-    {"backward", "attention_backward", BACKWARD("backward", "", "", GRADIENTS)},
-    {"backward-causal", "attention_backward_causal",
-     BACKWARD("backward_causal", " in 0..i + (n - m) + 1", " in max(0, j - (n - m))..m",
-              GRADIENTS)},
+     "kernel: attention_decode\n"
+     "params:\n"
+     "  q: in f16[b, hq, m, d]\n"
+     "  k: in f16[b, hk, n, d]\n"
+     "  v: in f16[b, hk, n, d]\n"
+     "  scale: f32 = 0.08838834764831845\n"
+     "  o: out f16[b, hq, m, d]\n"
+     "require: [hk >= 1, hq % hk == 0]\n"
+     "compute: |\n"
+     "  s[z,h,i,j] = sum[c](q[z,h,i,c] * k[z, h / (hq / hk), j, c]) * scale\n"
+     "  top[z,h,i] = max[j](s[z,h,i,j])\n"
+     "  p[z,h,i,j] = exp(s[z,h,i,j] - top[z,h,i])\n"
+     "  total[z,h,i] = sum[j](p[z,h,i,j])\n"
+     "  o[z,h,i,c] = sum[j](f16(p[z,h,i,j]) * v[z, h / (hq / hk), j, c]) / total[z,h,i]\n"
+     "cases:\n" CACHES},
     {"softcap", "attention_softcap",
      ATTENTION("softcap", "  cap: f32 = 30\n", "cap * tanh(r[z,h,i,j] / cap)", CAUSAL, TWO(""))},
     {"alibi", "attention_alibi",
@@ -190,6 +200,10 @@ static const struct suite_kernel attention_kernels[] = {
      "  o[z,h,i,c] = sum[j](e4m3(p[z,h,i,j]) * v[z,h,j,c]) / total[z,h,i]\n"
      "cases:\n"
      "  d128_16384: {b: 1, heads: 16, m: 16384, n: 16384, d: 128}\n"},
+    {"backward", "attention_backward", BACKWARD("backward", "", "", GRADIENTS)},
+    {"backward-causal", "attention_backward_causal",
+     BACKWARD("backward_causal", " in 0..i + (n - m) + 1", " in max(0, j - (n - m))..m",
+              GRADIENTS)},
 };
 
 #define COUNT(x) (sizeof(x) / sizeof *(x))
