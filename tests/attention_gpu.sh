@@ -42,13 +42,13 @@ shift $((OPTIND - 1))
 for part in ${parts//,/ }; do
     [[ ,$all, == *,$part,* ]] || usage
 done
-cd "$(dirname "$self")/.." || exit 2
 if [ -z "$out" ]; then
     out=$(mktemp -d)
     trap 'rm -rf "$out"' EXIT
 fi
 mkdir -p "$out" || exit 2
 out=$(cd "$out" && pwd)
+cd "$(dirname "$self")/.." || exit 2
 
 devices=$(kaio-run --list-devices)
 if ! grep -q "^$device" <<<"$devices"; then

@@ -457,6 +457,7 @@ END
     run -0 "$KAIO_SRCDIR/tests/attention_gpu.sh" -d cpu -p random -n 2 -o out
     [[ ${lines[1]} == "random.00000 "*" right "*"passed, 0 failed"* ]]
     [ "${lines[-1]}" = "all is well" ]
+    [ -f out/random/00000.yaml ]
     printf '#!/bin/sh\n[ "$1" = --list-devices ] || exit 1\necho "cpu  none"\n' >kaio-run
     printf '#!/bin/sh\necho "FAIL it"; exit 1\n' >kaio-verify
     chmod +x kaio-run kaio-verify
