@@ -72,12 +72,12 @@ void cg_for_open(struct cg *g, struct cg_for *f, const char *head, const char *e
     cg_nest_varies(g, &f->nest, f->at);
 }
 
-void cg_for_close(struct cg *g, struct cg_for *f, enum dtype t, uint32_t step,
-                  const struct cg_val *below)
+void cg_for_close(struct cg *g, struct cg_for *f, struct cg_val step, const struct cg_val *below)
 {
-    CG_ASSIGN(g, f->at, dtype_bits(t) == 64 ? "add.s64" : "add.s32", ptx_r(f->at), ptx_imm(step));
+    CG_ASSIGN(g, f->at, dtype_bits(step.type) == 64 ? "add.s64" : "add.s32", ptx_r(f->at),
+              cg_op(g, step));
     if (below) {
-        const struct cg_val more = cg_binary(g, OP_LT, cg_value(t, f->at), *below);
+        const struct cg_val more = cg_binary(g, OP_LT, cg_value(step.type, f->at), *below);
         cg_jump_if(g, cg_reg(g, more), true, f->head);
     }
     cg_nest_close(g, &f->nest);

@@ -557,7 +557,7 @@ void cg_store_words(struct cg *g, enum dtype t, struct cg_place_of at, unsigned 
 void cg_nest_open(struct cg *g, struct cg_nest *nest, const struct lang_stmt *s);
 void cg_nest_close(struct cg *g, struct cg_nest *nest);
 void cg_nest_varies(struct cg *g, struct cg_nest *nest, int32_t reg);
-/* A loop by constant steps while its variable is below an end. */
+/* A loop by steps while its variable is below an end. */
 struct cg_for {
     int32_t at;         /* the variable, mutable */
     uint32_t head, end; /* labels */
@@ -570,9 +570,8 @@ struct cg_for {
  * NULL: one is. */
 void cg_for_open(struct cg *g, struct cg_for *f, const char *head, const char *end,
                  struct cg_val from, const struct cg_val *below);
-/* Ends it. below: NULL: there is no other round. */
-void cg_for_close(struct cg *g, struct cg_for *f, enum dtype t, uint32_t step,
-                  const struct cg_val *below);
+/* Ends it. step: of the variable's type. below: NULL: there is no other round. */
+void cg_for_close(struct cg *g, struct cg_for *f, struct cg_val step, const struct cg_val *below);
 /* The depth of the innermost open loop in which the operand may vary; 0: in none. */
 unsigned cg_depth(const struct cg *g, struct ptx_operand o);
 void cg_set_depth(struct cg *g, int32_t reg, unsigned depth);

@@ -50,5 +50,5 @@ void chain_tile_anew(struct chain_tile *x)
         compute_packed(x, i, row);
     else
         compute_row(x, i, row);
-    cg_for_close(g, &loop, DT_U32, 1, &rows);
+    cg_for_close(g, &loop, cg_u32(1), &rows);
 }

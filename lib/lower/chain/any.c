@@ -251,7 +251,7 @@ static void add_columns(struct any *x, uint32_t n)
     cg_bind(g, x->f->j, cg_index(g, cg_binary(g, OP_ADD, x->first, here)), false);
     for (uint32_t k = 0; k < x->wide; k++)
         add_term(x, n, k);
-    cg_for_close(g, &loop, DT_I32, 1, &to);
+    cg_for_close(g, &loop, cg_int(DT_I32, 1), &to);
     g->bindings.n = bound;
 }
 
@@ -298,7 +298,7 @@ static void for_steps(struct any *x, struct cg_val low, struct cg_val high)
     x->first = cg_freeze(g, cg_value(DT_I64, loop.at));
     x->j = cg_binary(g, OP_ADD, x->first, cg_convert(g, x->lane, DT_I64));
     add_step(x);
-    cg_for_close(g, &loop, DT_I64, LANES, &high);
+    cg_for_close(g, &loop, cg_int(DT_I64, LANES), &high);
 }
 
 /* Begins again where a maximum has stayed -inf: now as the equations have it. */
@@ -455,7 +455,7 @@ void chain_any_row(struct cg *g, const struct chain_form *f, const struct cg_val
     compute_columns(&x);
     if (x.wide)
         end = cg_convert(g, x.end, DT_U32);
-    cg_for_close(g, &loop, DT_U32, x.wide * LANES, x.wide ? &end : NULL);
+    cg_for_close(g, &loop, cg_u32(x.wide * LANES), x.wide ? &end : NULL);
 }
 
 /* ---- the launch ------------------------------------------------------------------------------ */

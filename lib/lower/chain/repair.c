@@ -43,40 +43,18 @@ void chain_repair_begin(struct cg *g, struct chain_tensor *t)
 
 /* ---- marks ----------------------------------------------------------------------------------- */
 
-/* Code for at = first, first + step, .. < end, all u32; the loop's body goes between the two. */
-struct loop {
-    int32_t at; /* mutable */
-    uint32_t head, done;
-    struct cg_val step, end;
-    struct cg_nest nest;
-    size_t mark;
-};
-
-static struct cg_val loop_begin(struct cg *g, struct loop *l, struct cg_val first,
-                                struct cg_val end, struct cg_val step)
+/* Begins a loop over u32 from `first` on: the variable. */
+static struct cg_val begin_loop(struct cg *g, struct cg_for *l, struct cg_val first,
+                                const struct cg_val *end)
 {
-    *l = (struct loop){.at = cg_new_mutable(g, DT_U32), .step = step, .end = end};
-    l->head = cg_label(g, "look");
-    l->done = cg_label(g, "looked");
-    cg_move(g, l->at, first);
-    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, cg_value(DT_U32, l->at), end)), true, l->done);
-    l->mark = cg_scope_open(g);
-    cg_place(g, l->head);
-    cg_loop_head(g);
-    cg_nest_open(g, &l->nest, NULL);
-    cg_nest_varies(g, &l->nest, l->at);
+    cg_for_open(g, l, "look", "looked", first, end);
     return cg_freeze(g, cg_value(DT_U32, l->at));
 }
 
-static void loop_end(struct cg *g, struct loop *l)
+static void end_loop(struct cg *g, struct cg_for *l, struct cg_val step, const struct cg_val *end)
 {
-    const struct cg_val at = cg_value(DT_U32, l->at);
-    cg_move(g, l->at, cg_binary(g, OP_ADD, at, l->step));
-    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, at, l->end)), true, l->head);
-    cg_nest_close(g, &l->nest);
-    cg_scope_close(g, l->mark);
-    cg_place(g, l->done);
-    cg_loop_head(g);
+    cg_for_close(g, l, step, end);
+    cg_loop_head(g); /* either way has assigned registers */
 }
 
 /* Marks all rows of a batch, the values of whose axes are these. */
@@ -86,17 +64,17 @@ static void mark_batch(struct chain_tile *x, const struct cg_val *row)
     const struct chain_form *f = x->t->f;
     const struct extent parts = parts_of(g, x->t);
     struct cg_val batch = cg_int(DT_I64, 0);
-    struct loop l;
+    struct cg_for l;
     for (uint32_t a = 0; a < f->nrow; a++)
         if (a != x->t->i)
             batch = cg_binary(g, OP_ADD, cg_binary(g, OP_MUL, batch, extent_of(g, f->row[a]).v),
                               cg_convert(g, row[a], DT_I64));
     batch = cg_freeze(g, cg_binary(g, OP_MUL, batch, parts.v));
-    const struct cg_val part = loop_begin(g, &l, x->lane, extent_u32(g, parts.v), cg_u32(LANES));
+    const struct cg_val end = extent_u32(g, parts.v), part = begin_loop(g, &l, x->lane, &end);
     const struct cg_val word = cg_binary(g, OP_ADD, batch, cg_convert(g, part, DT_I64));
     PTX(&g->b, "red.relaxed.gpu.global.or.b32", cg_mem(cg_address(g, x->t->repairs, word)),
         ptx_imm(1));
-    loop_end(g, &l);
+    end_loop(g, &l, cg_u32(LANES), &end);
 }
 
 /* The batches of all heads of a group. */
@@ -107,12 +85,12 @@ static void mark_group(struct chain_tile *x)
     const struct cg_val first = extent_u32(g, x->row[p->axis]);
     const struct cg_val heads = extent_u32(g, extent_of(g, x->t->f->row[p->axis]).v);
     struct cg_val row[CHAIN_AXES], end = extent_u32(g, extent_of(g, p->member).v);
-    struct loop l;
+    struct cg_for l;
     memcpy(row, x->row, sizeof row);
     end = cg_freeze(g, cg_minmax(g, false, cg_add(g, first, end), heads));
-    row[p->axis] = cg_index(g, loop_begin(g, &l, first, end, cg_u32(1)));
+    row[p->axis] = cg_index(g, begin_loop(g, &l, first, &end));
     mark_batch(x, row);
-    loop_end(g, &l);
+    end_loop(g, &l, cg_u32(1), &end);
 }
 
 void chain_repair_ask(struct chain_tile *x)
@@ -163,17 +141,17 @@ static void look(struct chain_tile *x, const struct crew *c, struct cg_val from,
 {
     struct cg *g = x->g;
     const size_t bound = g->bindings.n;
-    struct loop l;
+    struct cg_for l;
     int64_t none;
     if (cg_is_const(to, &none) && none == 0)
         return;
-    const struct cg_val j = loop_begin(g, &l, cg_add(g, from, c->number), to, c->of);
+    const struct cg_val j = begin_loop(g, &l, cg_add(g, from, c->number), &to);
     g->converts = true;
     chain_bind_row(x, 0);
     look_at(x, c, j);
     g->converts = false;
     g->bindings.n = bound;
-    loop_end(g, &l);
+    end_loop(g, &l, c->of, &to);
 }
 
 /* The least j that a stream has for row r (i64) of the batch, or where the last one ends: u32. */

@@ -131,7 +131,7 @@ static void for_blocks(struct left *l, void (*body)(struct left *l))
     cg_for_open(g, &loop, "share", NULL, cg_u32(0), NULL);
     stand_at(l, cg_freeze(g, cg_value(DT_U32, loop.at)));
     body(l);
-    cg_for_close(g, &loop, DT_U32, 1, &l->s->count);
+    cg_for_close(g, &loop, cg_u32(1), &l->s->count);
 }
 
 static void fold_maxima(struct left *l)
