@@ -34,8 +34,8 @@ struct attention {
     double operations; /* of its products, two for each term of such a pair */
 };
 
-/* Where a spec and its point are looked at. buffers: contents of integer inputs by parameter id, or
- * NULL. */
+/* Functions here look at a spec at one point. buffers has the contents of integer inputs by
+ * parameter id, or is NULL. */
 struct attention_at {
     struct arena *a;
     const struct spec *s;

@@ -155,7 +155,7 @@ static void prepare(struct trial *t, size_t i)
     m->why = v->why;
 }
 
-/* What the graphs and the other sets gave, while it was timed. */
+/* Checks the results that graphs and the other sets left while the rival was timed. */
 static void check_again(struct trial *t)
 {
     for (size_t i = 0; i < t->row.nresult; i++) {

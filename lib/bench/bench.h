@@ -8,7 +8,7 @@
 
 #include "bench/measure.h"
 
-/* What a kernel is compared with, as asked for. */
+/* A kernel is compared with this rival, which somebody asked for. */
 struct bench_rival {
     const struct rival_ops *ops;
     const char *name;
@@ -49,9 +49,10 @@ struct bench_row {
     const struct diags *d; /* what was said meanwhile */
 };
 
-/* What a row's rate counts: of matrix products two for each term, in whatever type; of attention
- * likewise, of scores that are not masked; of anything else what work.h says. buffers: contents of
- * integer inputs by parameter id, which a mask may go by, or NULL. */
+/* Counts the operations that a row's rate is made of. Matrix products have two for each term, in
+ * whatever type, and so has attention for scores that are not masked; work.h counts anything else.
+ * buffers has the contents of integer inputs by parameter id, since masks depend on them, or is
+ * NULL. */
 double bench_operations(struct arena *a, const struct spec *s, const struct bench_point *p,
                         const void *const *buffers);
 

@@ -7,7 +7,7 @@
 #include "ref/ref.h"
 #include "run/plan.h"
 
-/* What is the same at all points. */
+/* A kernel has these in common at all points. */
 struct code_source {
     const struct source *text;     /* the spec file */
     const char *kernel;            /* one of its kernels */

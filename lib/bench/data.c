@@ -28,7 +28,7 @@ static void tile(void *ctx, uint64_t begin, uint64_t end)
     }
 }
 
-/* What the point's case says that an input has, "@sorted:0:7"; NULL: nothing. */
+/* The point's case says how to make an input, "@sorted:0:7"; NULL if it does not. */
 static const char *made_by_case(const struct code *c, const char *name)
 {
     for (size_t i = 0; c->case_name && i < c->spec->cases.n; i++) {
