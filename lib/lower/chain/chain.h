@@ -313,6 +313,9 @@ struct chain_column chain_tile_column(const struct chain_tile *x, uint32_t n, ui
  * NaN are computed anew. */
 void chain_tile_end(struct chain_tile *x);
 
+/* May exponentials and quotients be the hardware's, to some units in the last place? Where the left
+ * operands are of 16 bits or fewer, that is lost in their roundings. */
+bool chain_is_rough(const struct chain_tile *x);
 /* Are other streams rescaled by it? */
 bool chain_is_maximum(const struct chain_tile *x, uint32_t n);
 /* By what stream n's sum of the lane's row is multiplied when its maximum `was` becomes what it is

@@ -220,11 +220,21 @@ static void store_row(struct chain_tile *x)
     cg_unguard(g, before);
 }
 
+/* A quotient without a branch for what is rare: div.rn has one in each. */
+static bool answer_quotient(struct cg *g, struct cg_val x, struct cg_val y, struct cg_val *q)
+{
+    if (x.type != DT_F32 || y.op.kind != PTX_O_REG)
+        return false;
+    *q = cg_value(DT_F32, CG(g, PTX_F32, "div.full.f32", cg_op(g, x), y.op));
+    return true;
+}
+
 void chain_store(struct chain_tile *x)
 {
     struct cg *g = x->g;
     const uint32_t blocks = x->t->f->column ? x->columns / 8 : 0;
     g->converts = true;
+    g->quotient = chain_is_rough(x) ? answer_quotient : NULL;
     for (uint32_t row = 0; row < 2 * x->high; row++) {
         const size_t bound = g->bindings.n;
         const struct cg_guard before = cg_guard(g, x->at[row].exists, true);
@@ -236,5 +246,6 @@ void chain_store(struct chain_tile *x)
         cg_unguard(g, before);
         g->bindings.n = bound;
     }
+    g->quotient = NULL;
     g->converts = false;
 }

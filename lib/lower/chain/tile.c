@@ -134,7 +134,9 @@ struct step {
     struct cg_val first; /* u32: of the tile's j */
     int32_t *const *score;
     bool masked;
-    struct cg_val before[CHAIN_STREAMS][CHAIN_ROWS]; /* maxima before this step */
+    struct cg_val before[CHAIN_STREAMS][CHAIN_ROWS]; /* maxima before this step, */
+    struct cg_val now[CHAIN_STREAMS][CHAIN_ROWS];    /* and as terms take them, */
+    uint32_t known;                                  /* of so many streams */
     struct chain_values *values;
 };
 
@@ -166,6 +168,15 @@ static struct cg_val is_inside(const struct step *s, uint32_t n, const struct el
     return p;
 }
 
+/* Binds what stands for the row's axes and for its maxima. */
+static void bind_row(const struct step *s, uint32_t row)
+{
+    chain_bind_row(s->x, row);
+    for (uint32_t n = 0; n < s->known; n++)
+        if (chain_is_maximum(s->x, n))
+            cg_bind(s->x->g, stream(s->x, n)->sym, s->now[n][row], false);
+}
+
 /* Binds what stands for the element's j and scores. */
 static void bind_element(const struct step *s, const struct element *e)
 {
@@ -195,29 +206,31 @@ static struct cg_val value_of(const struct step *s, uint32_t n, const struct ele
     return cg_is_const(inside, &always) && always ? v : cg_select(g, cg_reg(g, inside), v, none);
 }
 
-/* Folds all of the row's elements of the step. */
+/* Folds all of the row's elements of the step. Maxima are folded two by two, which takes half as
+ * long: each waits for the one before. */
 static struct cg_val fold_row(const struct step *s, uint32_t n, uint32_t row)
 {
+    enum { CHAINS = 2 };
     struct chain_tile *x = s->x;
     struct cg *g = x->g;
     const struct chain_stream *of = stream(x, n);
     const struct cg_val none = cg_reduce_identity(g, of->reduce, of->type);
-    struct cg_val all = none;
-    for (uint32_t b = 0; b < x->wide / 8; b++)
-        for (uint32_t pair = 0; pair < 2; pair++) {
-            const struct element e = {row, b, pair};
-            const struct cg_val v = value_of(s, n, &e, of->term, of->type, none);
-            all = b || pair ? fold_pair(g, chain_fold(of), all, v) : v;
-        }
-    return all;
+    const uint32_t chains = chain_is_maximum(x, n) ? CHAINS : 1;
+    struct cg_val all[CHAINS];
+    for (uint32_t i = 0; i < x->wide / 4; i++) {
+        const struct element e = {row, i / 2, i % 2};
+        const struct cg_val v = value_of(s, n, &e, of->term, of->type, none);
+        struct cg_val *to = &all[i % chains];
+        *to = i < chains ? v : fold_pair(g, chain_fold(of), *to, v);
+    }
+    return chains == 1 ? all[0] : fold_pair(g, chain_fold(of), all[0], all[1]);
 }
 
-static struct cg_val over_quad(struct cg *g, enum fold_kind how, struct cg_val v)
+/* Folds the value with that of the lane so far away. */
+static struct cg_val over_lanes(struct cg *g, enum fold_kind how, struct cg_val v, int64_t lane)
 {
     const struct ptx_operand all = ptx_imm(UINT32_MAX), clamp = ptx_imm(LANES - 1);
-    for (int64_t lane = 1; lane < 4; lane *= 2)
-        v = fold_pair(g, how, v, shuffle(g, SHUFFLE_XOR, v, ptx_imm(lane), clamp, all, NULL));
-    return v;
+    return fold_pair(g, how, v, shuffle(g, SHUFFLE_XOR, v, ptx_imm(lane), clamp, all, NULL));
 }
 
 /* The maximum so far, for terms: never -inf. */
@@ -226,9 +239,7 @@ static struct cg_val for_terms(struct cg *g, struct cg_val m)
     return cg_minmax(g, true, m, cg_float(g, m.type, m.type == DT_F64 ? -DBL_MAX : -FLT_MAX));
 }
 
-/* May exponentials be the hardware's, to some units in the last place? Where they are factors of
- * 16 bits or fewer. */
-static bool is_rough(const struct chain_tile *x)
+bool chain_is_rough(const struct chain_tile *x)
 {
     bool rough = x->t->ncolumn > 0;
     for (uint32_t c = 0; c < x->t->ncolumn; c++)
@@ -242,12 +253,48 @@ static bool is_plain(const struct chain_stream *s)
     return s->running >= 0 && !s->weight && !s->base2 && s->base->type == DT_F32;
 }
 
-/* exp(x - b). The difference comes first: large x and b have none of its bits otherwise. */
+/* exp(x - b) is exp2(x f - b f), f being log2(e). By how much b f is rounded is the same in all terms
+ * of a row and in what they are rescaled by: true_of() takes it off at last. Of a b so large that
+ * its neighbours' exponentials count for nothing beside it f is 1, and nothing is rounded. Between
+ * these is what is_coarse() has. */
+#define COARSE_FROM 0x1p23
+#define COARSE_TO   0x1p29
+
+static struct cg_val log2_e_for(struct cg *g, struct cg_val b)
+{
+    const struct cg_val size = cg_value(DT_F32, CG(g, PTX_F32, "abs.f32", cg_op(g, b)));
+    const struct cg_val is_large = cg_binary(g, OP_GE, size, constant(g, COARSE_TO));
+    return cg_select(g, cg_reg(g, is_large), constant(g, 1), constant(g, LOG2_E));
+}
+
+static struct cg_val rough_base(struct cg *g, struct cg_val b)
+{
+    return cg_binary(g, OP_MUL, b, log2_e_for(g, b));
+}
+
+static struct cg_val exp2_of(struct cg *g, struct cg_val v)
+{
+    return cg_value(DT_F32, CG(g, PTX_F32, "ex2.approx.ftz.f32", cg_op(g, v)));
+}
+
 static struct cg_val rough_exp(struct cg *g, struct cg_val x, struct cg_val b)
 {
-    const struct cg_val by = cg_binary(g, OP_SUB, x, b);
-    const struct cg_val v = cg_binary(g, OP_MUL, by, constant(g, LOG2_E));
-    return cg_value(DT_F32, CG(g, PTX_F32, "ex2.approx.ftz.f32", cg_op(g, v)));
+    return exp2_of(g, cg_fma(g, x, log2_e_for(g, b), cg_unary(g, OP_NEG, rough_base(g, b))));
+}
+
+/* What sums of such terms are to be multiplied by. */
+static struct cg_val true_of(struct cg *g, struct cg_val b)
+{
+    const struct cg_val minus = cg_unary(g, OP_NEG, b);
+    return exp2_of(g, cg_fma(g, minus, log2_e_for(g, b), rough_base(g, b)));
+}
+
+/* Is b f rounded by so much that terms may overflow? */
+static struct cg_val is_coarse(struct cg *g, struct cg_val b)
+{
+    const struct cg_val size = cg_value(DT_F32, CG(g, PTX_F32, "abs.f32", cg_op(g, b)));
+    return cg_binary(g, OP_LAND, cg_binary(g, OP_GE, size, constant(g, COARSE_FROM)),
+                     cg_binary(g, OP_LT, size, constant(g, COARSE_TO)));
 }
 
 struct cg_val chain_rescaling(struct chain_tile *x, uint32_t n, uint32_t row, struct cg_val was)
@@ -261,8 +308,8 @@ struct cg_val chain_rescaling(struct chain_tile *x, uint32_t n, uint32_t row, st
         cg_convert(g, chain_base(g, x->t->f, of, for_terms(g, state_of(x, top, row))), DT_F32);
     was = cg_convert(g, chain_base(g, x->t->f, of, for_terms(g, was)), DT_F32);
     g->bindings.n = bound;
-    if (is_rough(x) && is_plain(of))
-        return rough_exp(g, was, now);
+    if (chain_is_rough(x) && is_plain(of))
+        return exp2_of(g, cg_binary(g, OP_SUB, rough_base(g, was), rough_base(g, now)));
     struct cg_val by = cg_binary(g, OP_SUB, was, now);
     if (!of->weight)
         return cg_library(g, of->base2 ? "exp2_f32" : "exp_falling_f32", 1, &by);
@@ -279,13 +326,26 @@ static struct cg_val rescaling(const struct step *s, uint32_t n, uint32_t row)
     return chain_rescaling(s->x, n, row, s->before[stream(s->x, n)->running][row]);
 }
 
-static void grow_maximum(struct step *s, uint32_t n, uint32_t row, struct cg_val v)
+/* Maxima of all rows, which wait for other lanes together. */
+static void grow_maxima(struct step *s, uint32_t n)
 {
     struct chain_tile *x = s->x;
     struct cg *g = x->g;
-    s->before[n][row] = cg_freeze(g, state_of(x, n, row));
-    v = over_quad(g, FOLD_MAX, v);
-    cg_move(g, x->state[n][row], cg_minmax(g, true, state_of(x, n, row), v));
+    struct cg_val v[CHAIN_ROWS];
+    const size_t bound = g->bindings.n;
+    for (uint32_t row = 0; row < rows_of(x); row++) {
+        bind_row(s, row);
+        v[row] = fold_row(s, n, row);
+        g->bindings.n = bound;
+    }
+    for (int64_t lane = 1; lane < 4; lane *= 2)
+        for (uint32_t row = 0; row < rows_of(x); row++)
+            v[row] = over_lanes(g, FOLD_MAX, v[row], lane);
+    for (uint32_t row = 0; row < rows_of(x); row++) {
+        s->before[n][row] = cg_freeze(g, state_of(x, n, row));
+        cg_move(g, x->state[n][row], cg_minmax(g, true, state_of(x, n, row), v[row]));
+        s->now[n][row] = cg_freeze(g, for_terms(g, state_of(x, n, row)));
+    }
 }
 
 static void fold_into(const struct step *s, uint32_t n, uint32_t row, struct cg_val v)
@@ -319,36 +379,36 @@ static void make_values(const struct step *s, uint32_t c, uint32_t row)
         cg_move(g, x->scale[c][row], rescaling(s, n, row));
 }
 
-/* Streams of one row. */
-static void step_row(struct step *s, uint32_t row)
+/* The stream of all rows. */
+static void step_stream(struct step *s, uint32_t n)
 {
-    struct chain_tile *x = s->x;
-    struct cg *g = x->g;
+    struct cg *g = s->x->g;
     const size_t bound = g->bindings.n;
-    chain_bind_row(x, row);
-    for (uint32_t n = 0; n < x->t->f->nstream; n++) {
-        if (stream(x, n)->has_column)
-            continue;
-        const struct cg_val v = fold_row(s, n, row);
-        if (chain_is_maximum(x, n)) {
-            grow_maximum(s, n, row, v);
-            cg_bind(g, stream(x, n)->sym, cg_freeze(g, for_terms(g, state_of(x, n, row))), false);
-        } else {
-            fold_into(s, n, row, v);
-        }
+    if (chain_is_maximum(s->x, n))
+        grow_maxima(s, n);
+    for (uint32_t row = 0; row < rows_of(s->x) && !chain_is_maximum(s->x, n); row++) {
+        bind_row(s, row);
+        fold_into(s, n, row, fold_row(s, n, row));
+        g->bindings.n = bound;
     }
-    for (uint32_t c = 0; c < x->t->ncolumn; c++)
-        make_values(s, c, row);
-    g->bindings.n = bound;
+    s->known = n + 1;
 }
 
-/* exp(x - b) as exp2(x log2(e) - b log2(e)). What b log2(e) is rounded by is the same in all terms,
- * and in what they are rescaled by. */
+/* The left operands' elements of one row. */
+static void step_columns(const struct step *s, uint32_t row)
+{
+    const size_t bound = s->x->g->bindings.n;
+    bind_row(s, row);
+    for (uint32_t c = 0; c < s->x->t->ncolumn; c++)
+        make_values(s, c, row);
+    s->x->g->bindings.n = bound;
+}
+
 static bool answer_exp(struct cg *g, const struct lang_expr *e, struct cg_val *v)
 {
     const struct chain_tile *x = g->read_ctx;
     const struct lang_expr *d = e->nargs ? e->args[0] : NULL;
-    if (e->fn != FN_EXP || e->type != DT_F32 || !is_rough(x) || d->kind != E_BINARY ||
+    if (e->fn != FN_EXP || e->type != DT_F32 || !chain_is_rough(x) || d->kind != E_BINARY ||
         d->op != OP_SUB || d->type != DT_F32)
         return false;
     for (uint32_t i = 0; i < x->t->f->nstream; i++) {
@@ -396,8 +456,11 @@ struct chain_values *chain_tile_terms(struct chain_tile *x, struct cg_val first,
     g->falling = is_falling;
     g->called = answer_exp;
     g->read_ctx = x;
+    for (uint32_t n = 0; n < x->t->f->nstream; n++)
+        if (!stream(x, n)->has_column)
+            step_stream(s, n);
     for (uint32_t row = 0; row < rows_of(x); row++)
-        step_row(s, row);
+        step_columns(s, row);
     g->falling = NULL;
     g->called = NULL;
     g->read_ctx = NULL;
@@ -467,16 +530,56 @@ void chain_tile_step(struct chain_tile *x, struct cg_val first, int32_t *const *
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
+/* Folds what the row's four lanes have. */
+static void complete_row(struct chain_tile *x, uint32_t n, uint32_t row)
+{
+    struct cg_val v = state_of(x, n, row);
+    for (int64_t lane = 1; lane < 4; lane *= 2)
+        v = over_lanes(x->g, chain_fold(stream(x, n)), v, lane);
+    cg_move(x->g, x->state[n][row], v);
+}
+
 /* What was folded in each lane becomes the row's. */
 static void complete(struct chain_tile *x)
 {
-    struct cg *g = x->g;
     for (uint32_t n = 0; n < x->t->f->nstream; n++) {
         for (uint32_t row = 0; row < rows_of(x) && !stream(x, n)->has_column; row++)
             if (!chain_is_maximum(x, n))
-                cg_move(g, x->state[n][row],
-                        over_quad(g, chain_fold(stream(x, n)), state_of(x, n, row)));
+                complete_row(x, n, row);
     }
+}
+
+/* The factor by which the row's stream n is too small. */
+static struct cg_val correction(struct chain_tile *x, uint32_t n, uint32_t row)
+{
+    struct cg *g = x->g;
+    const struct chain_stream *s = stream(x, n);
+    const size_t bound = g->bindings.n;
+    chain_bind_row(x, row);
+    const struct cg_val by = true_of(
+        g, chain_base(g, x->t->f, s, for_terms(g, state_of(x, (uint32_t)s->running, row))));
+    g->bindings.n = bound;
+    return by;
+}
+
+/* Takes off what the streams' exponentials are rounded by. */
+static void correct(struct chain_tile *x)
+{
+    struct cg *g = x->g;
+    for (uint32_t n = 0; n < x->t->f->nstream && chain_is_rough(x); n++)
+        for (uint32_t row = 0; row < rows_of(x) && is_plain(stream(x, n)); row++) {
+            const struct cg_val by = correction(x, n, row);
+            if (!stream(x, n)->has_column) {
+                cg_move(g, x->state[n][row], cg_binary(g, OP_MUL, state_of(x, n, row), by));
+                continue;
+            }
+            for (uint32_t c = 0; c < x->t->ncolumn; c++)
+                for (uint32_t w = 0; w < x->columns / 4 && x->t->column[c].stream == n; w++) {
+                    const uint32_t at = row / 2 * (x->columns / 2) + w / 2 * 4 + row % 2 * 2 + w % 2;
+                    const struct cg_val v = cg_value(DT_F32, x->sum[c][at]);
+                    cg_move(g, x->sum[c][at], cg_binary(g, OP_MUL, v, by));
+                }
+        }
 }
 
 /* Has the row terms of stream n, although its maximum is -inf, or so? m: what the terms subtract.
@@ -514,6 +617,8 @@ static struct cg_val find_special(struct chain_tile *x, struct cg_val *infinite)
             const struct cg_val m =
                 chain_base(g, x->t->f, s, state_of(x, (uint32_t)s->running, row));
             special = cg_binary(g, OP_LOR, special, is_lost(x, n, row, m));
+            if (chain_is_rough(x) && is_plain(s))
+                special = cg_binary(g, OP_LOR, special, is_coarse(g, m));
             g->bindings.n = bound;
         }
     }
@@ -558,6 +663,7 @@ void chain_tile_end(struct chain_tile *x)
     cg_jump(g, end);
     cg_place(g, usual);
     mark = cg_scope_open(g);
+    correct(x);
     chain_store(x);
     cg_scope_close(g, mark);
     cg_place(g, end);

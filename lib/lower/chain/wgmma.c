@@ -172,6 +172,27 @@ static void take_turn(struct chain_wgmma *k, bool begins)
         ptx_imm(2 * WGMMA_GROUP));
 }
 
+/* What comes next in the code waits until the values are there: ptxas would move it in front of
+ * them, where it only waits for tensor cores. An instruction that does nothing stays in its place,
+ * and depends on them. */
+static void hold(struct chain_wgmma *k, const struct chain_values *v)
+{
+    struct cg *g = k->g;
+    const struct chain_form *f = k->t->f;
+    const int32_t idle = cg_new(g, DT_BOOL);
+    struct cg_val all = cg_float(g, DT_F32, 0);
+    for (uint32_t row = 0; row < 2 * k->p->high; row++) {
+        for (uint32_t c = 0; c < k->t->ncolumn; c++)
+            all = cg_binary(g, OP_ADD, all,
+                            cg_convert(g, v->of[c][row][k->p->wide / 4 - 1], DT_F32));
+        for (uint32_t n = 0; n < f->nstream; n++)
+            if (!f->stream[n].has_column && f->stream[n].type == DT_F32)
+                all = cg_binary(g, OP_ADD, all, cg_value(DT_F32, k->x.state[n][row]));
+    }
+    PTX(&g->b, "setp.eq.f32", ptx_r(idle), cg_op(g, all), cg_op(g, cg_float(g, DT_F32, -1)));
+    PTX_IF(&g->b, idle, "nanosleep.u32", ptx_imm(0));
+}
+
 /* ---- consumers ------------------------------------------------------------------------------- */
 
 static void first_tile(struct chain_wgmma *k)
@@ -198,6 +219,7 @@ static void further_tile(struct chain_wgmma *k, bool masked)
     take_turn(k, false);
     end_scores(k, 1);
     v = chain_tile_terms(&k->x, here, k->score, masked);
+    hold(k, v);
     end_columns(k);
     chain_tile_words(&k->x, v);
     if (!k->turns)
@@ -339,7 +361,7 @@ static void consume(struct chain_wgmma *k)
     struct cg *g = k->g;
     chain_wgmma_set_registers(k, false);
     k->before = cg_mul(g, cg_binary(g, OP_SUB, k->warp, cg_u32(CHAIN_WARPS)), 16);
-    k->group = cg_binary(g, OP_SUB, cg_binary(g, OP_SHR, k->thread, cg_u32(7)), cg_u32(1));
+    k->group = cg_binary(g, OP_SUB, cg_binary(g, OP_SHR, k->warp, cg_u32(2)), cg_u32(1));
     k->high = wgmma_high_word(g);
     k->always = cg_new(g, DT_BOOL);
     k->never = cg_new(g, DT_BOOL);
@@ -373,6 +395,15 @@ static void begin_ring(struct chain_wgmma *k, struct chain_store *s, uint32_t *b
     *bytes += s->stages * s->bytes;
 }
 
+/* The first lane's, so that ptxas knows it to be the same in all of them: addresses of it are
+ * uniform registers then. */
+static struct cg_val warp_number(struct chain_wgmma *k)
+{
+    struct cg *g = k->g;
+    const struct cg_val own = cg_binary(g, OP_SHR, k->thread, cg_u32(5));
+    return shuffle(g, SHUFFLE_IDX, own, ptx_imm(0), ptx_imm(31), ptx_imm(UINT32_MAX), NULL);
+}
+
 static void begin(struct chain_wgmma *k)
 {
     struct cg *g = k->g;
@@ -381,7 +412,7 @@ static void begin(struct chain_wgmma *k)
     uint32_t bytes = 0;
     area->align = WGMMA_ALIGN;
     k->thread = cg_special(g, SP_TID_X);
-    k->warp = cg_binary(g, OP_SHR, k->thread, cg_u32(5));
+    k->warp = warp_number(k);
     k->x.lane = cg_binary(g, OP_AND, k->thread, cg_u32(31));
     k->shared = cg_pure(g, PTX_B32, "mov.u32", 1, &shared);
     begin_ring(k, &k->of_q, &bytes);
@@ -451,8 +482,8 @@ struct lang_expr *chain_wgmma(struct cg *g, const struct chain_tensor *t,
     begin(k);
     make_barriers(k);
     const uint32_t consumes = cg_label(g, "consumer");
-    const struct cg_val group = cg_u32(WGMMA_GROUP);
-    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, k->thread, group)), true, consumes);
+    const struct cg_val producers = cg_u32(CHAIN_WARPS);
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, k->warp, producers)), true, consumes);
     size_t mark = cg_scope_open(g);
     chain_wgmma_produce(k);
     cg_scope_close(g, mark);
