@@ -31,6 +31,8 @@
  *   chain/any.c      any form, without tensor cores: a warp for each row
  *   chain/rows.c     the rows that a warp has, and their ranges of j
  *   chain/tile.c     streams of the rows that a warp has, for all kernels by tensor cores
+ *   chain/fall.c     exponentials in them
+ *   chain/end.c      what becomes of the rows at last
  *   chain/words.c    what they multiply by tensor cores
  *   chain/anew.c     a warp's rows one by one, where they are special
  *   chain/repair.c   rows of which j were left out that they needed
@@ -279,6 +281,11 @@ struct chain_tile {
     int32_t *word[CHAIN_COLUMNS]; /* mutable: the left operand of the second product, of its part
                                      q, 16 rows i and step n of its steps: (((q * high + i) * steps)
                                      + n) * 4 + w */
+    /* The maximum that terms don't fall off from, but from a reference that follows it: mutable,
+     * f32. -1: there is none. .grown is a mutable predicate, the same in the warp: .scale counts.
+     */
+    int top;
+    int32_t reference[CHAIN_ROWS], grown;
     int32_t bad; /* f32, mutable: NaN where a score that splits f32 was no number; -1: none does */
 };
 /* .g to .lane are set: finds the rest, and begins all streams. */
@@ -309,18 +316,39 @@ struct chain_column {
     struct cg_val at; /* u32 */
 };
 struct chain_column chain_tile_column(const struct chain_tile *x, uint32_t n, uint32_t which);
-/* After the last tile: stores the outputs of the warp's rows; those of rows that have infinities or
- * NaN are computed anew. */
+/* chain/end.c. After the last tile: stores the outputs of the warp's rows; those of rows that have
+ * infinities or NaN are computed anew. */
 void chain_tile_end(struct chain_tile *x);
+
+/* Are other streams rescaled by it? */
+bool chain_is_maximum(const struct chain_tile *x, uint32_t n);
+/* Folds the value with that of the lane so far away. */
+struct cg_val chain_over_lanes(struct cg *g, enum fold_kind how, struct cg_val v, int64_t lane);
+
+/* ---- chain/fall.c ---------------------------------------------------------------------------- */
 
 /* May exponentials and quotients be the hardware's, to some units in the last place? Where the left
  * operands are of 16 bits or fewer, that is lost in their roundings. */
 bool chain_is_rough(const struct chain_tile *x);
-/* Are other streams rescaled by it? */
-bool chain_is_maximum(const struct chain_tile *x, uint32_t n);
+/* Are the stream's terms exp(x - b), of a base b of type f32? */
+bool chain_is_plain(const struct chain_stream *s);
+/* The maximum so far, for terms: never -inf. */
+struct cg_val chain_for_terms(struct cg *g, struct cg_val m);
+/* exp(x - b), roughly; is b such that these might overflow? */
+struct cg_val chain_fall(struct cg *g, struct cg_val x, struct cg_val b);
+struct cg_val chain_is_coarse(struct cg *g, struct cg_val b);
 /* By what stream n's sum of the lane's row is multiplied when its maximum `was` becomes what it is
  * now. */
 struct cg_val chain_rescaling(struct chain_tile *x, uint32_t n, uint32_t row, struct cg_val was);
+/* Finds .top, and makes what it needs. */
+void chain_fall_begin(struct chain_tile *x);
+/* The references become the maxima. */
+void chain_fall_follow(struct chain_tile *x);
+/* The maxima have grown, perhaps: finds .grown, and if it is so .scale, and rescales states. */
+void chain_fall_grow(struct chain_tile *x);
+/* Rescales all to the maxima: exactly, or so that chain_rescaling() is right for them. */
+void chain_fall_settle(struct chain_tile *x, bool exactly);
+void chain_multiply_sums(struct chain_tile *x, uint32_t c, uint32_t row, struct cg_val by);
 
 /* ---- chain/words.c --------------------------------------------------------------------------- */
 

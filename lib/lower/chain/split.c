@@ -222,11 +222,13 @@ void chain_split_join(struct chain_tile *x, const struct chain_split *s, uint32_
     const struct lang_symbol *arrived = cg_temp(g, "arrived", DT_U32, 1, &groups, true);
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LE, s->count, cg_u32(1))), true, alone);
     const size_t mark = cg_scope_open(g);
+    chain_fall_settle(x, false);
     stand_at(&l, s->number);
     leave(&l);
     cg_arrive(g, cg_address(g, arrived, cg_index(g, s->group)), s->count, s->thread, skip);
     chain_tile_clear(x);
     for_blocks(&l, fold_maxima);
+    chain_fall_follow(x);
     for_blocks(&l, fold_others);
     cg_scope_close(g, mark);
     cg_place(g, alone);

@@ -3,11 +3,6 @@
  * A step takes a tile of scores: maxima first, which the four lanes of a row share, then sums, of
  * which each lane has a part until the end, and the left operands of products. Where all j of the
  * tile are terms of all rows there is nothing to mask; that is one of two copies of the code.
- *
- * Products here are of finite numbers: where a row's maximum stays -inf, or its sums are infinite
- * or NaN, chain_any_row() computes it anew, which does what the equations say of such. That matters
- * since 0 times what lies behind a mask is NaN where that is infinite, and a term that the sum does
- * not have is not.
  */
 #include <config.h>
 
@@ -19,8 +14,6 @@
 #include <math.h>
 
 enum { LANES = 32 };
-
-#define LOG2_E 0x1.715476p0
 
 static const struct chain_stream *stream(const struct chain_tile *x, uint32_t n)
 {
@@ -92,6 +85,7 @@ void chain_tile_clear(struct chain_tile *x)
     for (uint32_t i = 0; i < x->t->ncolumn; i++)
         for (uint32_t w = 0; w < x->high * x->columns / 2; w++)
             cg_move(g, x->sum[i][w], constant(g, 0));
+    chain_fall_follow(x);
 }
 
 void chain_tile_begin(struct chain_tile *x)
@@ -108,6 +102,7 @@ void chain_tile_begin(struct chain_tile *x)
     }
     for (uint32_t i = 0; i < x->t->ncolumn; i++)
         make_columns(x, i);
+    chain_fall_begin(x);
     chain_tile_clear(x);
     bool splits = false;
     for (uint32_t i = 0; i < x->t->f->nscore; i++)
@@ -226,98 +221,10 @@ static struct cg_val fold_row(const struct step *s, uint32_t n, uint32_t row)
     return chains == 1 ? all[0] : fold_pair(g, chain_fold(of), all[0], all[1]);
 }
 
-/* Folds the value with that of the lane so far away. */
-static struct cg_val over_lanes(struct cg *g, enum fold_kind how, struct cg_val v, int64_t lane)
+struct cg_val chain_over_lanes(struct cg *g, enum fold_kind how, struct cg_val v, int64_t lane)
 {
     const struct ptx_operand all = ptx_imm(UINT32_MAX), clamp = ptx_imm(LANES - 1);
     return fold_pair(g, how, v, shuffle(g, SHUFFLE_XOR, v, ptx_imm(lane), clamp, all, NULL));
-}
-
-/* The maximum so far, for terms: never -inf. */
-static struct cg_val for_terms(struct cg *g, struct cg_val m)
-{
-    return cg_minmax(g, true, m, cg_float(g, m.type, m.type == DT_F64 ? -DBL_MAX : -FLT_MAX));
-}
-
-bool chain_is_rough(const struct chain_tile *x)
-{
-    bool rough = x->t->ncolumn > 0;
-    for (uint32_t c = 0; c < x->t->ncolumn; c++)
-        rough &= x->t->column[c].parts == 1 && !x->t->column[c].splits;
-    return rough;
-}
-
-/* Are the stream's terms exp(x - b), of a base b of type f32? */
-static bool is_plain(const struct chain_stream *s)
-{
-    return s->running >= 0 && !s->weight && !s->base2 && s->base->type == DT_F32;
-}
-
-/* exp(x - b) is exp2(x f - b f), f being log2(e). By how much b f is rounded is the same in all terms
- * of a row and in what they are rescaled by: true_of() takes it off at last. Of a b so large that
- * its neighbours' exponentials count for nothing beside it f is 1, and nothing is rounded. Between
- * these is what is_coarse() has. */
-#define COARSE_FROM 0x1p23
-#define COARSE_TO   0x1p29
-
-static struct cg_val log2_e_for(struct cg *g, struct cg_val b)
-{
-    const struct cg_val size = cg_value(DT_F32, CG(g, PTX_F32, "abs.f32", cg_op(g, b)));
-    const struct cg_val is_large = cg_binary(g, OP_GE, size, constant(g, COARSE_TO));
-    return cg_select(g, cg_reg(g, is_large), constant(g, 1), constant(g, LOG2_E));
-}
-
-static struct cg_val rough_base(struct cg *g, struct cg_val b)
-{
-    return cg_binary(g, OP_MUL, b, log2_e_for(g, b));
-}
-
-static struct cg_val exp2_of(struct cg *g, struct cg_val v)
-{
-    return cg_value(DT_F32, CG(g, PTX_F32, "ex2.approx.ftz.f32", cg_op(g, v)));
-}
-
-static struct cg_val rough_exp(struct cg *g, struct cg_val x, struct cg_val b)
-{
-    return exp2_of(g, cg_fma(g, x, log2_e_for(g, b), cg_unary(g, OP_NEG, rough_base(g, b))));
-}
-
-/* What sums of such terms are to be multiplied by. */
-static struct cg_val true_of(struct cg *g, struct cg_val b)
-{
-    const struct cg_val minus = cg_unary(g, OP_NEG, b);
-    return exp2_of(g, cg_fma(g, minus, log2_e_for(g, b), rough_base(g, b)));
-}
-
-/* Is b f rounded by so much that terms may overflow? */
-static struct cg_val is_coarse(struct cg *g, struct cg_val b)
-{
-    const struct cg_val size = cg_value(DT_F32, CG(g, PTX_F32, "abs.f32", cg_op(g, b)));
-    return cg_binary(g, OP_LAND, cg_binary(g, OP_GE, size, constant(g, COARSE_FROM)),
-                     cg_binary(g, OP_LT, size, constant(g, COARSE_TO)));
-}
-
-struct cg_val chain_rescaling(struct chain_tile *x, uint32_t n, uint32_t row, struct cg_val was)
-{
-    struct cg *g = x->g;
-    const struct chain_stream *of = stream(x, n);
-    const uint32_t top = (uint32_t)of->running;
-    const size_t bound = g->bindings.n;
-    chain_bind_row(x, row);
-    const struct cg_val now =
-        cg_convert(g, chain_base(g, x->t->f, of, for_terms(g, state_of(x, top, row))), DT_F32);
-    was = cg_convert(g, chain_base(g, x->t->f, of, for_terms(g, was)), DT_F32);
-    g->bindings.n = bound;
-    if (chain_is_rough(x) && is_plain(of))
-        return exp2_of(g, cg_binary(g, OP_SUB, rough_base(g, was), rough_base(g, now)));
-    struct cg_val by = cg_binary(g, OP_SUB, was, now);
-    if (!of->weight)
-        return cg_library(g, of->base2 ? "exp2_f32" : "exp_falling_f32", 1, &by);
-    chain_bind_row(x, row);
-    by = cg_binary(g, OP_MUL, cg_unary(g, OP_NEG, by),
-                   cg_convert(g, cg_expr(g, of->weight), DT_F32));
-    g->bindings.n = bound;
-    return cg_library(g, of->base2 ? "exp2_f32" : "exp_f32", 1, &by);
 }
 
 /* By what the stream's sum is multiplied since its maximum has grown. */
@@ -340,12 +247,16 @@ static void grow_maxima(struct step *s, uint32_t n)
     }
     for (int64_t lane = 1; lane < 4; lane *= 2)
         for (uint32_t row = 0; row < rows_of(x); row++)
-            v[row] = over_lanes(g, FOLD_MAX, v[row], lane);
+            v[row] = chain_over_lanes(g, FOLD_MAX, v[row], lane);
     for (uint32_t row = 0; row < rows_of(x); row++) {
         s->before[n][row] = cg_freeze(g, state_of(x, n, row));
         cg_move(g, x->state[n][row], cg_minmax(g, true, state_of(x, n, row), v[row]));
-        s->now[n][row] = cg_freeze(g, for_terms(g, state_of(x, n, row)));
     }
+    if (x->top == (int)n)
+        chain_fall_grow(x);
+    for (uint32_t row = 0; row < rows_of(x); row++)
+        s->now[n][row] = cg_freeze(g, x->top == (int)n ? cg_value(DT_F32, x->reference[row])
+                                                       : chain_for_terms(g, state_of(x, n, row)));
 }
 
 static void fold_into(const struct step *s, uint32_t n, uint32_t row, struct cg_val v)
@@ -353,7 +264,7 @@ static void fold_into(const struct step *s, uint32_t n, uint32_t row, struct cg_
     struct chain_tile *x = s->x;
     struct cg *g = x->g;
     const struct chain_stream *of = stream(x, n);
-    if (of->running >= 0) {
+    if (of->running >= 0 && x->top < 0) {
         const struct cg_val by = cg_convert(g, rescaling(s, n, row), of->type);
         v = cg_fma(g, state_of(x, n, row), by, v);
     } else {
@@ -375,7 +286,7 @@ static void make_values(const struct step *s, uint32_t c, uint32_t row)
             const struct element e = {row, b, pair};
             s->values->of[c][row][2 * b + pair] = value_of(s, n, &e, term, t, cg_float(g, t, 0));
         }
-    if (stream(x, n)->running >= 0)
+    if (stream(x, n)->running >= 0 && x->top < 0)
         cg_move(g, x->scale[c][row], rescaling(s, n, row));
 }
 
@@ -413,10 +324,10 @@ static bool answer_exp(struct cg *g, const struct lang_expr *e, struct cg_val *v
         return false;
     for (uint32_t i = 0; i < x->t->f->nstream; i++) {
         const struct chain_stream *s = stream(x, i);
-        if (!is_plain(s) || !matmul_same(s->base, d->args[1]))
+        if (!chain_is_plain(s) || !matmul_same(s->base, d->args[1]))
             continue;
         const struct cg_val from = cg_expr(g, d->args[0]);
-        *v = rough_exp(g, from, cg_expr(g, d->args[1]));
+        *v = chain_fall(g, from, cg_expr(g, d->args[1]));
         return true;
     }
     return false;
@@ -471,13 +382,16 @@ struct chain_values *chain_tile_terms(struct chain_tile *x, struct cg_val first,
 void chain_tile_rescale(struct chain_tile *x)
 {
     struct cg *g = x->g;
-    for (uint32_t c = 0; c < x->t->ncolumn; c++) {
-        if (stream(x, x->t->column[c].stream)->running < 0)
-            continue;
-        for (uint32_t w = 0; w < x->high * x->columns / 2; w++) {
-            const uint32_t row = w / (x->columns / 2) * 2 + w % 4 / 2;
-            CG_ASSIGN(g, x->sum[c][w], "mul.rn.f32", ptx_r(x->sum[c][w]), ptx_r(x->scale[c][row]));
-        }
+    const uint32_t steady = cg_label(g, "steady");
+    if (x->top >= 0)
+        cg_jump_if(g, x->grown, false, steady);
+    for (uint32_t c = 0; c < x->t->ncolumn; c++)
+        for (uint32_t row = 0; row < rows_of(x); row++)
+            if (stream(x, x->t->column[c].stream)->running >= 0)
+                chain_multiply_sums(x, c, row, cg_value(DT_F32, x->scale[c][row]));
+    if (x->top >= 0) {
+        cg_place(g, steady);
+        cg_loop_head(g);
     }
 }
 
@@ -526,145 +440,4 @@ void chain_tile_step(struct chain_tile *x, struct cg_val first, int32_t *const *
     cg_place(g, done);
     cg_loop_head(g);
     chain_tile_rescale(x);
-}
-
-/* ---- the end --------------------------------------------------------------------------------- */
-
-/* Folds what the row's four lanes have. */
-static void complete_row(struct chain_tile *x, uint32_t n, uint32_t row)
-{
-    struct cg_val v = state_of(x, n, row);
-    for (int64_t lane = 1; lane < 4; lane *= 2)
-        v = over_lanes(x->g, chain_fold(stream(x, n)), v, lane);
-    cg_move(x->g, x->state[n][row], v);
-}
-
-/* What was folded in each lane becomes the row's. */
-static void complete(struct chain_tile *x)
-{
-    for (uint32_t n = 0; n < x->t->f->nstream; n++) {
-        for (uint32_t row = 0; row < rows_of(x) && !stream(x, n)->has_column; row++)
-            if (!chain_is_maximum(x, n))
-                complete_row(x, n, row);
-    }
-}
-
-/* The factor by which the row's stream n is too small. */
-static struct cg_val correction(struct chain_tile *x, uint32_t n, uint32_t row)
-{
-    struct cg *g = x->g;
-    const struct chain_stream *s = stream(x, n);
-    const size_t bound = g->bindings.n;
-    chain_bind_row(x, row);
-    const struct cg_val by = true_of(
-        g, chain_base(g, x->t->f, s, for_terms(g, state_of(x, (uint32_t)s->running, row))));
-    g->bindings.n = bound;
-    return by;
-}
-
-/* Takes off what the streams' exponentials are rounded by. */
-static void correct(struct chain_tile *x)
-{
-    struct cg *g = x->g;
-    for (uint32_t n = 0; n < x->t->f->nstream && chain_is_rough(x); n++)
-        for (uint32_t row = 0; row < rows_of(x) && is_plain(stream(x, n)); row++) {
-            const struct cg_val by = correction(x, n, row);
-            if (!stream(x, n)->has_column) {
-                cg_move(g, x->state[n][row], cg_binary(g, OP_MUL, state_of(x, n, row), by));
-                continue;
-            }
-            for (uint32_t c = 0; c < x->t->ncolumn; c++)
-                for (uint32_t w = 0; w < x->columns / 4 && x->t->column[c].stream == n; w++) {
-                    const uint32_t at = row / 2 * (x->columns / 2) + w / 2 * 4 + row % 2 * 2 + w % 2;
-                    const struct cg_val v = cg_value(DT_F32, x->sum[c][at]);
-                    cg_move(g, x->sum[c][at], cg_binary(g, OP_MUL, v, by));
-                }
-        }
-}
-
-/* Has the row terms of stream n, although its maximum is -inf, or so? m: what the terms subtract.
- */
-static struct cg_val is_lost(struct chain_tile *x, uint32_t n, uint32_t row, struct cg_val m)
-{
-    struct cg *g = x->g;
-    const struct cg_val least = cg_float(g, m.type, -INFINITY);
-    if (!x->t->f->exact)
-        return cg_binary(g, OP_LAND, cg_binary(g, OP_EQ, m, least),
-                         cg_binary(g, OP_LT, x->low[n][row], x->high_of[n][row]));
-    /* terms were left out on the assumption that it is a number */
-    const struct chain_stream *e = &x->t->f->exact->stream[n];
-    const struct cg_val most = cg_float(g, m.type, INFINITY);
-    const struct cg_val good =
-        cg_binary(g, OP_LAND, cg_binary(g, OP_GT, m, least), cg_binary(g, OP_LT, m, most));
-    const struct cg_val some = cg_binary(g, OP_LT, chain_bound(x, e->low), chain_bound(x, e->high));
-    return cg_binary(g, OP_LAND, cg_unary(g, OP_NOT, good), some);
-}
-
-/* Predicates: one of the lane's rows has such a maximum; sums that are not finite. */
-static struct cg_val find_special(struct chain_tile *x, struct cg_val *infinite)
-{
-    struct cg *g = x->g;
-    struct cg_val sum = x->bad < 0 ? constant(g, 0) : cg_value(DT_F32, x->bad);
-    struct cg_val special = cg_bool(g, false);
-    for (uint32_t c = 0; c < x->t->ncolumn; c++)
-        for (uint32_t w = 0; w < x->high * x->columns / 2; w++)
-            sum = cg_fma(g, cg_value(DT_F32, x->sum[c][w]), constant(g, 0), sum);
-    for (uint32_t n = 0; n < x->t->f->nstream; n++) {
-        const struct chain_stream *s = stream(x, n);
-        for (uint32_t row = 0; row < rows_of(x) && s->running >= 0; row++) {
-            const size_t bound = g->bindings.n;
-            chain_bind_row(x, row);
-            const struct cg_val m =
-                chain_base(g, x->t->f, s, state_of(x, (uint32_t)s->running, row));
-            special = cg_binary(g, OP_LOR, special, is_lost(x, n, row, m));
-            if (chain_is_rough(x) && is_plain(s))
-                special = cg_binary(g, OP_LOR, special, is_coarse(g, m));
-            g->bindings.n = bound;
-        }
-    }
-    *infinite = cg_binary(g, OP_NE, sum, constant(g, 0));
-    return special;
-}
-
-/* Does the predicate hold in a lane of the warp? */
-static int32_t in_any_lane(struct cg *g, struct cg_val p)
-{
-    const int32_t own = cg_reg(g, p), any = cg_new(g, DT_BOOL);
-    PTX(&g->b, "vote.sync.any.pred", ptx_r(any), ptx_r(own), ptx_imm(UINT32_MAX));
-    return any;
-}
-
-/* Where sums are not finite, whatever was left out of other rows may not have been 0. */
-static void ask_for_repair(struct chain_tile *x, struct cg_val infinite)
-{
-    struct cg *g = x->g;
-    const uint32_t finite = cg_label(g, "finite");
-    if (!x->t->repairs)
-        return;
-    cg_jump_if(g, in_any_lane(g, infinite), false, finite);
-    const size_t mark = cg_scope_open(g);
-    chain_repair_ask(x);
-    cg_scope_close(g, mark);
-    cg_place(g, finite);
-}
-
-void chain_tile_end(struct chain_tile *x)
-{
-    struct cg *g = x->g;
-    const uint32_t usual = cg_label(g, "usual"), end = cg_label(g, "stored");
-    complete(x);
-    struct cg_val infinite, special = find_special(x, &infinite);
-    special = cg_binary(g, OP_LOR, special, infinite);
-    cg_jump_if(g, in_any_lane(g, special), false, usual);
-    size_t mark = cg_scope_open(g);
-    ask_for_repair(x, infinite);
-    chain_tile_anew(x);
-    cg_scope_close(g, mark);
-    cg_jump(g, end);
-    cg_place(g, usual);
-    mark = cg_scope_open(g);
-    correct(x);
-    chain_store(x);
-    cg_scope_close(g, mark);
-    cg_place(g, end);
 }

@@ -183,8 +183,8 @@ static void hold(struct chain_wgmma *k, const struct chain_values *v)
     struct cg_val all = cg_float(g, DT_F32, 0);
     for (uint32_t row = 0; row < 2 * k->p->high; row++) {
         for (uint32_t c = 0; c < k->t->ncolumn; c++)
-            all = cg_binary(g, OP_ADD, all,
-                            cg_convert(g, v->of[c][row][k->p->wide / 4 - 1], DT_F32));
+            all =
+                cg_binary(g, OP_ADD, all, cg_convert(g, v->of[c][row][k->p->wide / 4 - 1], DT_F32));
         for (uint32_t n = 0; n < f->nstream; n++)
             if (!f->stream[n].has_column && f->stream[n].type == DT_F32)
                 all = cg_binary(g, OP_ADD, all, cg_value(DT_F32, k->x.state[n][row]));

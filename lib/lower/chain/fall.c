@@ -1,0 +1,266 @@
+/* Exponentials of scores that fall off from a row's maximum (chain.h), and what sums of them are
+ * rescaled by when it grows.
+ *
+ * Where products round them to 16 bits anyway, exp(x - b) is exp2(x f - b f), f being log2(e): one
+ * fma and the hardware's exp2. By how much b f is rounded is the same in all terms of a row and in
+ * what they are rescaled by, and is taken off at last. Of a b so large that its neighbours'
+ * exponentials count for nothing beside its own f is 1, and nothing is rounded. Between these,
+ * where terms might overflow, rows are computed anew (chain_is_coarse()).
+ *
+ * Such sums are rescaled rarely: terms fall off from a reference, which follows the maximum when
+ * that has grown by more than SLACK in a row of the warp. Terms are exp(SLACK) at most until then,
+ * which 16 bits have room for, and nothing of their precision is lost.
+ */
+#include <config.h>
+
+#include "lower/chain/chain.h"
+
+#include <float.h>
+
+#define LOG2_E      0x1.715476p0
+#define COARSE_FROM 0x1p23
+#define COARSE_TO   0x1p29
+#define SLACK       5.5
+
+static const struct chain_stream *stream(const struct chain_tile *x, uint32_t n)
+{
+    return &x->t->f->stream[n];
+}
+
+static uint32_t rows_of(const struct chain_tile *x)
+{
+    return 2 * x->high;
+}
+
+static struct cg_val constant(struct cg *g, double v)
+{
+    return cg_float(g, DT_F32, v);
+}
+
+static struct cg_val state_of(const struct chain_tile *x, uint32_t n, uint32_t row)
+{
+    return cg_value(stream(x, n)->type, x->state[n][row]);
+}
+
+bool chain_is_rough(const struct chain_tile *x)
+{
+    bool rough = x->t->ncolumn > 0;
+    for (uint32_t c = 0; c < x->t->ncolumn; c++)
+        rough &= x->t->column[c].parts == 1 && !x->t->column[c].splits;
+    return rough;
+}
+
+bool chain_is_plain(const struct chain_stream *s)
+{
+    return s->running >= 0 && !s->weight && !s->base2 && s->base->type == DT_F32;
+}
+
+struct cg_val chain_for_terms(struct cg *g, struct cg_val m)
+{
+    return cg_minmax(g, true, m, cg_float(g, m.type, m.type == DT_F64 ? -DBL_MAX : -FLT_MAX));
+}
+
+/* ---- exponentials ---------------------------------------------------------------------------- */
+
+static struct cg_val size_of(struct cg *g, struct cg_val b)
+{
+    return cg_value(DT_F32, CG(g, PTX_F32, "abs.f32", cg_op(g, b)));
+}
+
+static struct cg_val factor_of(struct cg *g, struct cg_val b)
+{
+    const struct cg_val is_large = cg_binary(g, OP_GE, size_of(g, b), constant(g, COARSE_TO));
+    return cg_select(g, cg_reg(g, is_large), constant(g, 1), constant(g, LOG2_E));
+}
+
+/* b f */
+static struct cg_val product_of(struct cg *g, struct cg_val b)
+{
+    return cg_binary(g, OP_MUL, b, factor_of(g, b));
+}
+
+static struct cg_val exp2_of(struct cg *g, struct cg_val v)
+{
+    return cg_value(DT_F32, CG(g, PTX_F32, "ex2.approx.ftz.f32", cg_op(g, v)));
+}
+
+struct cg_val chain_fall(struct cg *g, struct cg_val x, struct cg_val b)
+{
+    const struct cg_val minus = cg_unary(g, OP_NEG, product_of(g, b));
+    return exp2_of(g, cg_fma(g, x, factor_of(g, b), minus));
+}
+
+struct cg_val chain_is_coarse(struct cg *g, struct cg_val b)
+{
+    const struct cg_val size = size_of(g, b);
+    return cg_binary(g, OP_LAND, cg_binary(g, OP_GE, size, constant(g, COARSE_FROM)),
+                     cg_binary(g, OP_LT, size, constant(g, COARSE_TO)));
+}
+
+/* What the terms of stream n of the row subtract where its maximum is m. */
+static struct cg_val base_at(struct chain_tile *x, uint32_t n, uint32_t row, struct cg_val m)
+{
+    struct cg *g = x->g;
+    const size_t bound = g->bindings.n;
+    chain_bind_row(x, row);
+    const struct cg_val b =
+        cg_convert(g, chain_base(g, x->t->f, stream(x, n), chain_for_terms(g, m)), DT_F32);
+    g->bindings.n = bound;
+    return b;
+}
+
+/* What terms that fall off from `was` are multiplied by, so that they fall off from `now`. */
+static struct cg_val falls(struct cg *g, struct cg_val was, struct cg_val now)
+{
+    return exp2_of(g, cg_binary(g, OP_SUB, product_of(g, was), product_of(g, now)));
+}
+
+struct cg_val chain_rescaling(struct chain_tile *x, uint32_t n, uint32_t row, struct cg_val was)
+{
+    struct cg *g = x->g;
+    const struct chain_stream *of = stream(x, n);
+    const struct cg_val now = base_at(x, n, row, state_of(x, (uint32_t)of->running, row));
+    was = base_at(x, n, row, was);
+    if (chain_is_rough(x) && chain_is_plain(of))
+        return falls(g, was, now);
+    struct cg_val by = cg_binary(g, OP_SUB, was, now);
+    if (!of->weight)
+        return cg_library(g, of->base2 ? "exp2_f32" : "exp_falling_f32", 1, &by);
+    const size_t bound = g->bindings.n;
+    chain_bind_row(x, row);
+    by = cg_binary(g, OP_MUL, cg_unary(g, OP_NEG, by),
+                   cg_convert(g, cg_expr(g, of->weight), DT_F32));
+    g->bindings.n = bound;
+    return cg_library(g, of->base2 ? "exp2_f32" : "exp_f32", 1, &by);
+}
+
+/* ---- references ------------------------------------------------------------------------------ */
+
+/* The maximum whose sums are rescaled rarely: the only one there is; -1: none is. */
+static int find_top(const struct chain_tile *x)
+{
+    int top = -1;
+    bool one = chain_is_rough(x);
+    for (uint32_t c = 0; c < x->t->ncolumn; c++)
+        one &= chain_size(&x->t->column[c], MATMUL_A) == 2;
+    for (uint32_t n = 0; n < x->t->f->nstream; n++) {
+        const struct chain_stream *s = stream(x, n);
+        one &= s->running < 0 || (chain_is_plain(s) && (top < 0 || top == s->running));
+        top = s->running >= 0 ? s->running : top;
+    }
+    return one && top >= 0 && stream(x, (uint32_t)top)->type == DT_F32 ? top : -1;
+}
+
+void chain_fall_begin(struct chain_tile *x)
+{
+    x->top = find_top(x);
+    if (x->top < 0)
+        return;
+    x->grown = cg_new_mutable(x->g, DT_BOOL);
+    for (uint32_t row = 0; row < rows_of(x); row++)
+        x->reference[row] = cg_new_mutable(x->g, DT_F32);
+}
+
+/* What the row's terms fall off from. */
+static struct cg_val reference(const struct chain_tile *x, uint32_t row)
+{
+    return cg_value(DT_F32, x->reference[row]);
+}
+
+static struct cg_val maximum(struct chain_tile *x, uint32_t row)
+{
+    return chain_for_terms(x->g, state_of(x, (uint32_t)x->top, row));
+}
+
+void chain_fall_follow(struct chain_tile *x)
+{
+    for (uint32_t row = 0; row < rows_of(x) && x->top >= 0; row++)
+        cg_move(x->g, x->reference[row], maximum(x, row));
+}
+
+/* Has the maximum of a row of the warp grown by more than the slack? */
+static void find_grown(struct chain_tile *x)
+{
+    struct cg *g = x->g;
+    struct cg_val grown = cg_bool(g, false);
+    const struct lang_expr *before = NULL;
+    for (uint32_t n = 0; n < x->t->f->nstream; n++) {
+        const struct chain_stream *s = stream(x, n);
+        if (s->running < 0 || (before && matmul_same(before, s->base)))
+            continue;
+        before = s->base;
+        for (uint32_t row = 0; row < rows_of(x); row++) {
+            const struct cg_val by = cg_binary(g, OP_SUB, base_at(x, n, row, maximum(x, row)),
+                                               base_at(x, n, row, reference(x, row)));
+            grown = cg_binary(g, OP_LOR, grown, cg_binary(g, OP_GT, by, constant(g, SLACK)));
+        }
+    }
+    PTX(&g->b, "vote.sync.any.pred", ptx_r(x->grown), ptx_r(cg_reg(g, grown)), ptx_imm(UINT32_MAX));
+}
+
+/* By what the row's stream n is multiplied to fall off from its maximum. */
+static struct cg_val growth(struct chain_tile *x, uint32_t n, uint32_t row)
+{
+    return falls(x->g, base_at(x, n, row, reference(x, row)), base_at(x, n, row, maximum(x, row)));
+}
+
+void chain_multiply_sums(struct chain_tile *x, uint32_t c, uint32_t row, struct cg_val by)
+{
+    struct cg *g = x->g;
+    for (uint32_t w = 0; w < x->columns / 4; w++) {
+        const uint32_t at = row / 2 * (x->columns / 2) + w / 2 * 4 + row % 2 * 2 + w % 2;
+        CG_ASSIGN(g, x->sum[c][at], "mul.rn.f32", ptx_r(x->sum[c][at]), cg_op(g, by));
+    }
+}
+
+void chain_fall_grow(struct chain_tile *x)
+{
+    struct cg *g = x->g;
+    const uint32_t steady = cg_label(g, "steady");
+    find_grown(x);
+    cg_jump_if(g, x->grown, false, steady);
+    const size_t mark = cg_scope_open(g);
+    for (uint32_t row = 0; row < rows_of(x); row++) {
+        for (uint32_t n = 0; n < x->t->f->nstream; n++)
+            if (stream(x, n)->running >= 0 && !stream(x, n)->has_column)
+                cg_move(g, x->state[n][row],
+                        cg_binary(g, OP_MUL, state_of(x, n, row), growth(x, n, row)));
+        for (uint32_t c = 0; c < x->t->ncolumn; c++)
+            if (stream(x, x->t->column[c].stream)->running >= 0)
+                cg_move(g, x->scale[c][row], growth(x, x->t->column[c].stream, row));
+    }
+    chain_fall_follow(x);
+    cg_scope_close(g, mark);
+    cg_place(g, steady);
+    cg_loop_head(g);
+}
+
+/* The factor that makes the row's stream n what it is to be, which chain_fall_settle() says. */
+static struct cg_val settling(struct chain_tile *x, uint32_t n, uint32_t row, bool exactly)
+{
+    struct cg *g = x->g;
+    const struct cg_val m = state_of(x, (uint32_t)stream(x, n)->running, row);
+    const struct cg_val now = base_at(x, n, row, m);
+    const struct cg_val was = x->top < 0 ? now : base_at(x, n, row, reference(x, row));
+    if (!exactly)
+        return falls(g, was, now);
+    const struct cg_val minus = cg_unary(g, OP_NEG, now);
+    return exp2_of(g, cg_fma(g, minus, factor_of(g, was), product_of(g, was)));
+}
+
+void chain_fall_settle(struct chain_tile *x, bool exactly)
+{
+    struct cg *g = x->g;
+    if (!chain_is_rough(x) || (x->top < 0 && !exactly))
+        return;
+    for (uint32_t n = 0; n < x->t->f->nstream; n++)
+        for (uint32_t row = 0; row < rows_of(x) && chain_is_plain(stream(x, n)); row++) {
+            const struct cg_val by = settling(x, n, row, exactly);
+            if (!stream(x, n)->has_column)
+                cg_move(g, x->state[n][row], cg_binary(g, OP_MUL, state_of(x, n, row), by));
+            for (uint32_t c = 0; c < x->t->ncolumn; c++)
+                if (x->t->column[c].stream == n)
+                    chain_multiply_sums(x, c, row, by);
+        }
+    chain_fall_follow(x);
+}
