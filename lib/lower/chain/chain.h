@@ -286,6 +286,10 @@ struct chain_tile {
      */
     int top;
     int32_t reference[CHAIN_ROWS], grown;
+    /* .top is the maximum of score number .scaled, the product times this; NULL: of something else.
+     */
+    const struct lang_expr *scale_by;
+    uint32_t scaled;
     int32_t bad; /* f32, mutable: NaN where a score that splits f32 was no number; -1: none does */
 };
 /* .g to .lane are set: finds the rest, and begins all streams. */
@@ -333,14 +337,17 @@ bool chain_is_rough(const struct chain_tile *x);
 /* Are the stream's terms exp(x - b), of a base b of type f32? */
 bool chain_is_plain(const struct chain_stream *s);
 /* The maximum so far, for terms: never -inf. */
-struct cg_val chain_for_terms(struct cg *g, struct cg_val m);
-/* exp(x - b), roughly; is b such that these might overflow? */
-struct cg_val chain_fall(struct cg *g, struct cg_val x, struct cg_val b);
-struct cg_val chain_is_coarse(struct cg *g, struct cg_val b);
+struct cg_val chain_for_terms(struct chain_tile *x, struct cg_val m);
+/* exp(from - b), roughly, and that of raw times .scale_by; is b such that these might overflow? */
+struct cg_val chain_fall(struct chain_tile *x, struct cg_val from, struct cg_val b);
+struct cg_val chain_fall_raw(struct chain_tile *x, struct cg_val raw, struct cg_val b);
+struct cg_val chain_is_coarse(struct chain_tile *x, struct cg_val b);
+/* Is e what .top is the maximum of, a score times .scale_by? */
+bool chain_is_scaled(const struct chain_tile *x, const struct lang_expr *e);
 /* By what stream n's sum of the lane's row is multiplied when its maximum `was` becomes what it is
  * now. */
 struct cg_val chain_rescaling(struct chain_tile *x, uint32_t n, uint32_t row, struct cg_val was);
-/* Finds .top, and makes what it needs. */
+/* Finds .top and .scale_by, and makes what they need. */
 void chain_fall_begin(struct chain_tile *x);
 /* The references become the maxima. */
 void chain_fall_follow(struct chain_tile *x);

@@ -88,7 +88,7 @@ static struct cg_val find_special(struct chain_tile *x, struct cg_val *infinite)
                 chain_base(g, x->t->f, s, state_of(x, (uint32_t)s->running, row));
             special = cg_binary(g, OP_LOR, special, is_lost(x, n, row, m));
             if (chain_is_rough(x) && chain_is_plain(s))
-                special = cg_binary(g, OP_LOR, special, chain_is_coarse(g, m));
+                special = cg_binary(g, OP_LOR, special, chain_is_coarse(x, m));
             g->bindings.n = bound;
         }
     }

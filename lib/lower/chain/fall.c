@@ -7,6 +7,10 @@
  * exponentials count for nothing beside its own f is 1, and nothing is rounded. Between these,
  * where terms might overflow, rows are computed anew (chain_is_coarse()).
  *
+ * Where scores are products of tensor cores times the same number w, the maximum is that of the
+ * products times w, and w f is their factor: then nothing is multiplied for each score alone. A w
+ * below 0 takes their minimum.
+ *
  * Such sums are rescaled rarely: terms fall off from a reference, which follows the maximum when
  * that has grown by more than SLACK in a row of the warp. Terms are exp(SLACK) at most until then,
  * which 16 bits have room for, and nothing of their precision is lost.
@@ -16,11 +20,13 @@
 #include "lower/chain/chain.h"
 
 #include <float.h>
+#include <math.h>
 
 #define LOG2_E      0x1.715476p0
 #define COARSE_FROM 0x1p23
 #define COARSE_TO   0x1p29
 #define SLACK       5.5
+#define LEAST       -0x1p126 /* log2(e) times this is finite */
 
 static const struct chain_stream *stream(const struct chain_tile *x, uint32_t n)
 {
@@ -55,9 +61,10 @@ bool chain_is_plain(const struct chain_stream *s)
     return s->running >= 0 && !s->weight && !s->base2 && s->base->type == DT_F32;
 }
 
-struct cg_val chain_for_terms(struct cg *g, struct cg_val m)
+struct cg_val chain_for_terms(struct chain_tile *x, struct cg_val m)
 {
-    return cg_minmax(g, true, m, cg_float(g, m.type, m.type == DT_F64 ? -DBL_MAX : -FLT_MAX));
+    const double least = x->scale_by ? LEAST : m.type == DT_F64 ? -DBL_MAX : -FLT_MAX;
+    return cg_minmax(x->g, true, m, cg_float(x->g, m.type, least));
 }
 
 /* ---- exponentials ---------------------------------------------------------------------------- */
@@ -67,16 +74,19 @@ static struct cg_val size_of(struct cg *g, struct cg_val b)
     return cg_value(DT_F32, CG(g, PTX_F32, "abs.f32", cg_op(g, b)));
 }
 
-static struct cg_val factor_of(struct cg *g, struct cg_val b)
+static struct cg_val factor_of(struct chain_tile *x, struct cg_val b)
 {
+    struct cg *g = x->g;
+    if (x->scale_by)
+        return constant(g, LOG2_E);
     const struct cg_val is_large = cg_binary(g, OP_GE, size_of(g, b), constant(g, COARSE_TO));
     return cg_select(g, cg_reg(g, is_large), constant(g, 1), constant(g, LOG2_E));
 }
 
 /* b f */
-static struct cg_val product_of(struct cg *g, struct cg_val b)
+static struct cg_val product_of(struct chain_tile *x, struct cg_val b)
 {
-    return cg_binary(g, OP_MUL, b, factor_of(g, b));
+    return cg_binary(x->g, OP_MUL, b, factor_of(x, b));
 }
 
 static struct cg_val exp2_of(struct cg *g, struct cg_val v)
@@ -84,17 +94,27 @@ static struct cg_val exp2_of(struct cg *g, struct cg_val v)
     return cg_value(DT_F32, CG(g, PTX_F32, "ex2.approx.ftz.f32", cg_op(g, v)));
 }
 
-struct cg_val chain_fall(struct cg *g, struct cg_val x, struct cg_val b)
+struct cg_val chain_fall(struct chain_tile *x, struct cg_val from, struct cg_val b)
 {
-    const struct cg_val minus = cg_unary(g, OP_NEG, product_of(g, b));
-    return exp2_of(g, cg_fma(g, x, factor_of(g, b), minus));
+    const struct cg_val minus = cg_unary(x->g, OP_NEG, product_of(x, b));
+    return exp2_of(x->g, cg_fma(x->g, from, factor_of(x, b), minus));
 }
 
-struct cg_val chain_is_coarse(struct cg *g, struct cg_val b)
+struct cg_val chain_fall_raw(struct chain_tile *x, struct cg_val raw, struct cg_val b)
 {
-    const struct cg_val size = size_of(g, b);
+    struct cg *g = x->g;
+    const struct cg_val minus = cg_unary(g, OP_NEG, product_of(x, b));
+    const struct cg_val by = cg_binary(g, OP_MUL, cg_expr(g, x->scale_by), factor_of(x, b));
+    return exp2_of(g, cg_fma(g, raw, by, minus));
+}
+
+struct cg_val chain_is_coarse(struct chain_tile *x, struct cg_val b)
+{
+    struct cg *g = x->g;
+    const struct cg_val size = size_of(g, b),
+                        most = constant(g, x->scale_by ? INFINITY : COARSE_TO);
     return cg_binary(g, OP_LAND, cg_binary(g, OP_GE, size, constant(g, COARSE_FROM)),
-                     cg_binary(g, OP_LT, size, constant(g, COARSE_TO)));
+                     cg_binary(g, OP_LT, size, most));
 }
 
 /* What the terms of stream n of the row subtract where its maximum is m. */
@@ -104,15 +124,15 @@ static struct cg_val base_at(struct chain_tile *x, uint32_t n, uint32_t row, str
     const size_t bound = g->bindings.n;
     chain_bind_row(x, row);
     const struct cg_val b =
-        cg_convert(g, chain_base(g, x->t->f, stream(x, n), chain_for_terms(g, m)), DT_F32);
+        cg_convert(g, chain_base(g, x->t->f, stream(x, n), chain_for_terms(x, m)), DT_F32);
     g->bindings.n = bound;
     return b;
 }
 
 /* What terms that fall off from `was` are multiplied by, so that they fall off from `now`. */
-static struct cg_val falls(struct cg *g, struct cg_val was, struct cg_val now)
+static struct cg_val falls(struct chain_tile *x, struct cg_val was, struct cg_val now)
 {
-    return exp2_of(g, cg_binary(g, OP_SUB, product_of(g, was), product_of(g, now)));
+    return exp2_of(x->g, cg_binary(x->g, OP_SUB, product_of(x, was), product_of(x, now)));
 }
 
 struct cg_val chain_rescaling(struct chain_tile *x, uint32_t n, uint32_t row, struct cg_val was)
@@ -122,7 +142,7 @@ struct cg_val chain_rescaling(struct chain_tile *x, uint32_t n, uint32_t row, st
     const struct cg_val now = base_at(x, n, row, state_of(x, (uint32_t)of->running, row));
     was = base_at(x, n, row, was);
     if (chain_is_rough(x) && chain_is_plain(of))
-        return falls(g, was, now);
+        return falls(x, was, now);
     struct cg_val by = cg_binary(g, OP_SUB, was, now);
     if (!of->weight)
         return cg_library(g, of->base2 ? "exp2_f32" : "exp_falling_f32", 1, &by);
@@ -151,11 +171,66 @@ static int find_top(const struct chain_tile *x)
     return one && top >= 0 && stream(x, (uint32_t)top)->type == DT_F32 ? top : -1;
 }
 
+/* Is e the same for all rows and all j? */
+static bool is_uniform(const struct chain_tile *x, const struct lang_expr *e)
+{
+    const struct chain_form *f = x->t->f;
+    bool uniform = e->kind != E_INDEX && !chain_mentions(e, f->j);
+    for (uint32_t a = 0; a < f->nrow; a++)
+        uniform &= !chain_mentions(e, f->row[a]);
+    for (uint32_t i = 0; i < e->nargs; i++)
+        uniform &= is_uniform(x, e->args[i]);
+    return uniform;
+}
+
+static bool is_name(const struct lang_expr *e, const struct lang_symbol *sym)
+{
+    return e->kind == E_NAME && e->sym == sym;
+}
+
+/* The w of e, which is w times score n; NULL: it is none. */
+static const struct lang_expr *scale_of(const struct chain_tile *x, const struct lang_expr *e,
+                                        uint32_t n)
+{
+    const struct lang_symbol *score = x->t->f->score[n].sym;
+    if (e->kind != E_BINARY || e->op != OP_MUL || e->type != DT_F32 ||
+        !is_name(x->t->score[n].value, x->t->score[n].raw))
+        return NULL;
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct lang_expr *by = e->args[1 - i];
+        if (is_name(e->args[i], score) && by->type == DT_F32 && is_uniform(x, by) &&
+            !chain_mentions_score(x->t->f, by))
+            return by;
+    }
+    return NULL;
+}
+
+/* Finds .scale_by, where .top is the maximum of a score, and terms subtract nothing else. */
+static void find_scale(struct chain_tile *x)
+{
+    const struct chain_form *f = x->t->f;
+    const struct chain_stream *top = stream(x, (uint32_t)x->top);
+    for (uint32_t n = 0; n < f->nstream; n++)
+        if (f->stream[n].running >= 0 && !is_name(f->stream[n].base, top->sym))
+            return;
+    for (uint32_t n = 0; n < f->nscore && !x->scale_by; n++) {
+        x->scale_by = scale_of(x, top->term, n);
+        x->scaled = n;
+    }
+}
+
+bool chain_is_scaled(const struct chain_tile *x, const struct lang_expr *e)
+{
+    return x->scale_by && matmul_same(stream(x, (uint32_t)x->top)->term, e);
+}
+
 void chain_fall_begin(struct chain_tile *x)
 {
     x->top = find_top(x);
+    x->scale_by = NULL;
     if (x->top < 0)
         return;
+    find_scale(x);
     x->grown = cg_new_mutable(x->g, DT_BOOL);
     for (uint32_t row = 0; row < rows_of(x); row++)
         x->reference[row] = cg_new_mutable(x->g, DT_F32);
@@ -169,7 +244,7 @@ static struct cg_val reference(const struct chain_tile *x, uint32_t row)
 
 static struct cg_val maximum(struct chain_tile *x, uint32_t row)
 {
-    return chain_for_terms(x->g, state_of(x, (uint32_t)x->top, row));
+    return chain_for_terms(x, state_of(x, (uint32_t)x->top, row));
 }
 
 void chain_fall_follow(struct chain_tile *x)
@@ -201,7 +276,7 @@ static void find_grown(struct chain_tile *x)
 /* By what the row's stream n is multiplied to fall off from its maximum. */
 static struct cg_val growth(struct chain_tile *x, uint32_t n, uint32_t row)
 {
-    return falls(x->g, base_at(x, n, row, reference(x, row)), base_at(x, n, row, maximum(x, row)));
+    return falls(x, base_at(x, n, row, reference(x, row)), base_at(x, n, row, maximum(x, row)));
 }
 
 void chain_multiply_sums(struct chain_tile *x, uint32_t c, uint32_t row, struct cg_val by)
@@ -243,9 +318,9 @@ static struct cg_val settling(struct chain_tile *x, uint32_t n, uint32_t row, bo
     const struct cg_val now = base_at(x, n, row, m);
     const struct cg_val was = x->top < 0 ? now : base_at(x, n, row, reference(x, row));
     if (!exactly)
-        return falls(g, was, now);
+        return falls(x, was, now);
     const struct cg_val minus = cg_unary(g, OP_NEG, now);
-    return exp2_of(g, cg_fma(g, minus, factor_of(g, was), product_of(g, was)));
+    return exp2_of(g, cg_fma(g, minus, factor_of(x, was), product_of(x, was)));
 }
 
 void chain_fall_settle(struct chain_tile *x, bool exactly)

@@ -233,18 +233,69 @@ static struct cg_val rescaling(const struct step *s, uint32_t n, uint32_t row)
     return chain_rescaling(s->x, n, row, s->before[stream(s->x, n)->running][row]);
 }
 
+/* Folds the rows' elements of the step. */
+static void fold_rows(const struct step *s, uint32_t n, struct cg_val *v)
+{
+    struct cg *g = s->x->g;
+    const size_t bound = g->bindings.n;
+    for (uint32_t row = 0; row < rows_of(s->x); row++) {
+        bind_row(s, row);
+        v[row] = fold_row(s, n, row);
+        g->bindings.n = bound;
+    }
+}
+
+/* The largest of the row's products, or the least. */
+static struct cg_val fold_raw(const struct step *s, uint32_t row, bool largest)
+{
+    enum { CHAINS = 2 };
+    const struct chain_tile *x = s->x;
+    const int32_t *reg = s->score[x->scaled] + row / 2 * (x->wide / 2) + row % 2 * 2;
+    const enum fold_kind how = largest ? FOLD_MAX : FOLD_MIN;
+    struct cg_val all[CHAINS];
+    for (uint32_t i = 0; i < x->wide / 4; i++) {
+        const struct cg_val v = cg_value(DT_F32, reg[i / 2 * 4 + i % 2]);
+        all[i % CHAINS] = i < CHAINS ? v : fold_pair(x->g, how, all[i % CHAINS], v);
+    }
+    return fold_pair(x->g, how, all[0], all[1]);
+}
+
+/* The same where the maximum is that of the products times one number. */
+static void fold_scaled(const struct step *s, struct cg_val *v)
+{
+    struct chain_tile *x = s->x;
+    struct cg *g = x->g;
+    const struct cg_val by = cg_expr(g, x->scale_by);
+    const struct cg_val is_below = cg_binary(g, OP_LT, by, constant(g, 0));
+    const uint32_t below = cg_label(g, "below"), done = cg_label(g, "folded");
+    int32_t to[CHAIN_ROWS];
+    for (uint32_t row = 0; row < rows_of(x); row++)
+        to[row] = cg_new_mutable(g, DT_F32);
+    cg_jump_if(g, cg_reg(g, is_below), true, below);
+    for (uint32_t i = 0; i < 2; i++) {
+        const size_t mark = cg_scope_open(g);
+        for (uint32_t row = 0; row < rows_of(x); row++)
+            cg_move(g, to[row], fold_raw(s, row, i == 0));
+        cg_scope_close(g, mark);
+        if (i == 0)
+            cg_jump(g, done);
+        cg_place(g, i == 0 ? below : done);
+        cg_loop_head(g);
+    }
+    for (uint32_t row = 0; row < rows_of(x); row++)
+        v[row] = cg_binary(g, OP_MUL, cg_value(DT_F32, to[row]), by);
+}
+
 /* Maxima of all rows, which wait for other lanes together. */
 static void grow_maxima(struct step *s, uint32_t n)
 {
     struct chain_tile *x = s->x;
     struct cg *g = x->g;
     struct cg_val v[CHAIN_ROWS];
-    const size_t bound = g->bindings.n;
-    for (uint32_t row = 0; row < rows_of(x); row++) {
-        bind_row(s, row);
-        v[row] = fold_row(s, n, row);
-        g->bindings.n = bound;
-    }
+    if (x->top == (int)n && x->scale_by && !s->masked)
+        fold_scaled(s, v);
+    else
+        fold_rows(s, n, v);
     for (int64_t lane = 1; lane < 4; lane *= 2)
         for (uint32_t row = 0; row < rows_of(x); row++)
             v[row] = chain_over_lanes(g, FOLD_MAX, v[row], lane);
@@ -256,7 +307,7 @@ static void grow_maxima(struct step *s, uint32_t n)
         chain_fall_grow(x);
     for (uint32_t row = 0; row < rows_of(x); row++)
         s->now[n][row] = cg_freeze(g, x->top == (int)n ? cg_value(DT_F32, x->reference[row])
-                                                       : chain_for_terms(g, state_of(x, n, row)));
+                                                       : chain_for_terms(x, state_of(x, n, row)));
 }
 
 static void fold_into(const struct step *s, uint32_t n, uint32_t row, struct cg_val v)
@@ -315,6 +366,16 @@ static void step_columns(const struct step *s, uint32_t row)
     s->x->g->bindings.n = bound;
 }
 
+/* exp(d), a difference from a maximum. */
+static struct cg_val fall(struct cg *g, const struct lang_expr *d)
+{
+    struct chain_tile *x = g->read_ctx;
+    const struct cg_val from = cg_expr(g, d->args[1]);
+    if (!chain_is_scaled(x, d->args[0]))
+        return chain_fall(x, cg_expr(g, d->args[0]), from);
+    return chain_fall_raw(x, cg_find(g, x->t->score[x->scaled].raw)->val, from);
+}
+
 static bool answer_exp(struct cg *g, const struct lang_expr *e, struct cg_val *v)
 {
     const struct chain_tile *x = g->read_ctx;
@@ -326,8 +387,7 @@ static bool answer_exp(struct cg *g, const struct lang_expr *e, struct cg_val *v
         const struct chain_stream *s = stream(x, i);
         if (!chain_is_plain(s) || !matmul_same(s->base, d->args[1]))
             continue;
-        const struct cg_val from = cg_expr(g, d->args[0]);
-        *v = chain_fall(g, from, cg_expr(g, d->args[1]));
+        *v = fall(g, d);
         return true;
     }
     return false;
