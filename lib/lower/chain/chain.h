@@ -508,6 +508,7 @@ struct chain_plan {
     uint32_t keeps;          /* wgmma: registers of the producer's threads */
     uint32_t group;          /* wgmma, of 8 bits: columns that are added of a tile alone at once */
     uint32_t stages;         /* wgmma: of k, and of v, in shared memory */
+    uint32_t queries;        /* wgmma: of q */
     enum chain_choice turns; /* wgmma: warpgroups multiply by turns */
     enum chain_choice overlaps;      /* wgmma: the tile before is multiplied under a tile's terms */
     bool own;                        /* wgmma: each block has one item */
@@ -534,8 +535,9 @@ struct lang_expr *chain_mma(struct cg *g, const struct chain_tensor *t, const st
 /* Has the target wgmma, and can it take the products? why: what is in the way. */
 bool chain_wgmma_fits(const struct ptx_target *target, const struct chain_tensor *t,
                       struct buf *why);
-/* Chooses .warps, those that multiply, .high, .wide, .keeps, .stages, .turns and .overlaps for what
- * .terms and .columns say; those that are not 0 stay. False: there is no room. */
+/* Chooses .warps, those that multiply, .high, .wide, .keeps, .stages, .queries, .turns and
+ * .overlaps for what .terms and .columns say; those that are not 0 stay. False: there is no room.
+ */
 bool chain_wgmma_plan(const struct ptx_target *target, const struct chain_tensor *t,
                       struct chain_plan *p);
 /* What is wrong with the tile of a plan that has no room, in words. */

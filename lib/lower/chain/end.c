@@ -70,15 +70,30 @@ static struct cg_val is_lost(struct chain_tile *x, uint32_t n, uint32_t row, str
     return cg_binary(g, OP_LAND, cg_unary(g, OP_NOT, good), some);
 }
 
+/* 0, or NaN where a sum is not finite. Several chains of fma, since each waits for the one before.
+ */
+static struct cg_val find_infinite(struct chain_tile *x)
+{
+    enum { CHAINS = 4 };
+    struct cg *g = x->g;
+    struct cg_val all[CHAINS];
+    for (uint32_t i = 0; i < CHAINS; i++)
+        all[i] = i || x->bad < 0 ? constant(g, 0) : cg_value(DT_F32, x->bad);
+    for (uint32_t c = 0; c < x->t->ncolumn; c++)
+        for (uint32_t w = 0; w < x->high * x->columns / 2; w++)
+            all[w % CHAINS] =
+                cg_fma(g, cg_value(DT_F32, x->sum[c][w]), constant(g, 0), all[w % CHAINS]);
+    for (uint32_t i = 1; i < CHAINS; i++)
+        all[0] = cg_binary(g, OP_ADD, all[0], all[i]);
+    return all[0];
+}
+
 /* Predicates: one of the lane's rows has such a maximum; sums that are not finite. */
 static struct cg_val find_special(struct chain_tile *x, struct cg_val *infinite)
 {
     struct cg *g = x->g;
-    struct cg_val sum = x->bad < 0 ? constant(g, 0) : cg_value(DT_F32, x->bad);
+    const struct cg_val sum = find_infinite(x);
     struct cg_val special = cg_bool(g, false);
-    for (uint32_t c = 0; c < x->t->ncolumn; c++)
-        for (uint32_t w = 0; w < x->high * x->columns / 2; w++)
-            sum = cg_fma(g, cg_value(DT_F32, x->sum[c][w]), constant(g, 0), sum);
     for (uint32_t n = 0; n < x->t->f->nstream; n++) {
         const struct chain_stream *s = stream(x, n);
         for (uint32_t row = 0; row < rows_of(x) && s->running >= 0; row++) {

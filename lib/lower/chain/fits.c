@@ -2,6 +2,7 @@
 #include <config.h>
 
 #include "lower/chain/wgmma.h"
+#include <stdlib.h>
 
 enum { STAGES = 2, SETS = 2 }; /* of k, and of v, where nobody says it; of barriers */
 
@@ -76,7 +77,7 @@ uint32_t chain_wgmma_lay_all(struct chain_wgmma *k)
     struct chain_store *const all[] = {&k->of_q, &k->of_k, &k->of_v, &k->of_raw};
     uint32_t bytes = 0, barriers = 0;
     k->turns = chain_has_bytes(k->t);
-    k->of_q.stages = 1;
+    k->of_q.stages = k->p->queries;
     k->of_k.stages = k->of_v.stages = k->p->stages;
     k->of_raw.stages = k->turns ? k->p->stages : 0;
     lay_tiles(k);
@@ -291,6 +292,7 @@ static uint32_t others(const struct chain_tensor *t, const struct chain_plan *p)
 {
     enum { FEW_COLUMNS = 128 };
     const bool busy = has_busy_terms(t);
+    if (getenv("KO")) return (uint32_t)atoi(getenv("KO"));
     if (is_known(t) && busy)
         return (p->columns > FEW_COLUMNS ? 64 : 88) + loaded(t, p);
     if (is_known(t))
@@ -346,6 +348,15 @@ static enum chain_choice turns_of(const struct chain_plan *p, enum chain_choice 
     return want ? want : p->terms <= TURNS ? CHAIN_YES : CHAIN_NO;
 }
 
+/* Where there is room the next item's q comes while this one's is read. */
+static uint32_t queries_of(const struct ptx_target *target, const struct chain_tensor *t,
+                           const struct chain_plan *p)
+{
+    struct chain_plan two = *p;
+    two.queries = 2;
+    return !p->own && chain_wgmma_shared(t, &two) <= target->shared_optin ? 2 : 1;
+}
+
 bool chain_wgmma_plan(const struct ptx_target *target, const struct chain_tensor *t,
                       struct chain_plan *p)
 {
@@ -358,11 +369,14 @@ bool chain_wgmma_plan(const struct ptx_target *target, const struct chain_tensor
     p->keeps = has_busy_ranges(t) || chain_has_bytes(t) ? KEEPS_MORE : KEEPS;
     p->stages = want.stages ? want.stages : STAGES;
     p->overlaps = want.overlaps ? want.overlaps : CHAIN_YES;
+    p->queries = 1;
     for (uint32_t n = consumers ? consumers : most_consumers(t, p); n > 0; n--) {
         p->warps = n * CHAIN_WARPS;
         p->turns = turns_of(p, want.turns);
-        if (find_tiles(target, t, p, widest, narrowest))
+        if (find_tiles(target, t, p, widest, narrowest)) {
+            p->queries = queries_of(target, t, p);
             return true;
+        }
         if (consumers)
             break;
     }

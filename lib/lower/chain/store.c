@@ -7,6 +7,8 @@
 
 #include "lower/extent.h"
 
+#include <float.h>
+
 /* Binds what the row's streams are; those without a column. */
 static void bind_states(struct chain_tile *x, uint32_t row)
 {
@@ -220,12 +222,19 @@ static void store_row(struct chain_tile *x)
     cg_unguard(g, before);
 }
 
-/* A quotient without a branch for what is rare: div.rn has one in each. */
+/* x / y as x times the reciprocal, which rows have once: 1.5 units in the last place. That of a y
+ * too small for it is no infinity, but that of 0 is. */
 static bool answer_quotient(struct cg *g, struct cg_val x, struct cg_val y, struct cg_val *q)
 {
+    const struct cg_val most = cg_float(g, DT_F32, FLT_MAX), least = cg_float(g, DT_F32, -FLT_MAX);
     if (x.type != DT_F32 || y.op.kind != PTX_O_REG)
         return false;
-    *q = cg_value(DT_F32, CG(g, PTX_F32, "div.full.f32", cg_op(g, x), y.op));
+    const struct cg_val by = cg_value(DT_F32, CG(g, PTX_F32, "rcp.approx.f32", y.op));
+    const struct cg_val finite = cg_minmax(g, true, cg_minmax(g, false, by, most), least);
+    const struct cg_val is_zero = cg_binary(g, OP_EQ, y, cg_float(g, DT_F32, 0));
+    const struct cg_val is_nan = cg_binary(g, OP_NE, y, y);
+    const struct cg_val as_is = cg_binary(g, OP_LOR, is_zero, is_nan);
+    *q = cg_binary(g, OP_MUL, x, cg_select(g, cg_reg(g, as_is), by, finite));
     return true;
 }
 
