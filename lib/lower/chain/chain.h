@@ -290,6 +290,8 @@ struct chain_tile {
      */
     const struct lang_expr *scale_by;
     uint32_t scaled;
+    bool masks;           /* all terms but the maximum's are 0 where that's own is -inf */
+    struct cg_val inside; /* in a step: is the element a term? A constant or a predicate */
     int32_t bad; /* f32, mutable: NaN where a score that splits f32 was no number; -1: none does */
 };
 /* .g to .lane are set: finds the rest, and begins all streams. */
@@ -303,6 +305,9 @@ void chain_tile_step(struct chain_tile *x, struct cg_val first, int32_t *const *
 /* The same in parts, for those that multiply meanwhile. Are all j of the tile terms of all the
  * block's rows? A constant or a predicate. */
 struct cg_val chain_tile_is_whole(struct chain_tile *x, struct cg_val first);
+/* Is it the products that are masked? Then code for tiles that may not be whole is for whole ones,
+ * too. */
+bool chain_masks_products(const struct chain_tile *x);
 /* Streams, what .sum is to be rescaled by, and the left operands' elements, which
  * chain_tile_words() makes .word of. masked: some j may be no terms. */
 struct chain_values {
@@ -347,7 +352,7 @@ bool chain_is_scaled(const struct chain_tile *x, const struct lang_expr *e);
 /* By what stream n's sum of the lane's row is multiplied when its maximum `was` becomes what it is
  * now. */
 struct cg_val chain_rescaling(struct chain_tile *x, uint32_t n, uint32_t row, struct cg_val was);
-/* Finds .top and .scale_by, and makes what they need. */
+/* Finds .top, .scale_by and .masks, and makes what they need. */
 void chain_fall_begin(struct chain_tile *x);
 /* The references become the maxima. */
 void chain_fall_follow(struct chain_tile *x);

@@ -224,13 +224,35 @@ bool chain_is_scaled(const struct chain_tile *x, const struct lang_expr *e)
     return x->scale_by && matmul_same(stream(x, (uint32_t)x->top)->term, e);
 }
 
+static bool is_same_end(const struct lang_expr *x, const struct lang_expr *y)
+{
+    return x == y || (x && y && matmul_same(x, y));
+}
+
+/* Is the stream's factor, or term, the exponential of what .top is the maximum of less a base, over
+ * the same range? */
+static bool falls_off(const struct chain_tile *x, const struct chain_stream *s)
+{
+    const struct chain_stream *top = stream(x, (uint32_t)x->top);
+    const struct lang_expr *e = s->has_column && s->npart ? s->part[0].e : s->term;
+    if (e->kind == E_CAST)
+        e = e->args[0];
+    const struct lang_expr *d = e->fn == FN_EXP && e->kind == E_CALL ? e->args[0] : NULL;
+    return s->running == x->top && d && d->kind == E_BINARY && d->op == OP_SUB &&
+           matmul_same(d->args[0], top->term) && matmul_same(d->args[1], s->base) &&
+           is_same_end(s->low, top->low) && is_same_end(s->high, top->high);
+}
+
 void chain_fall_begin(struct chain_tile *x)
 {
     x->top = find_top(x);
     x->scale_by = NULL;
+    x->masks = x->top >= 0;
     if (x->top < 0)
         return;
     find_scale(x);
+    for (uint32_t n = 0; n < x->t->f->nstream; n++)
+        x->masks &= n == (uint32_t)x->top || falls_off(x, stream(x, n));
     x->grown = cg_new_mutable(x->g, DT_BOOL);
     for (uint32_t row = 0; row < rows_of(x); row++)
         x->reference[row] = cg_new_mutable(x->g, DT_F32);

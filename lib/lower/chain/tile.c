@@ -10,7 +10,6 @@
 
 #include "lower/cg/sync.h"
 
-#include <float.h>
 #include <math.h>
 
 enum { LANES = 32 };
@@ -148,18 +147,26 @@ static struct cg_val j_of(const struct step *s, const struct element *e)
     return cg_add(g, j, cg_u32(e->b * 8 + e->pair));
 }
 
+/* How far the end of a range is behind the first j of the lane's elements. */
+static struct cg_val distance(const struct step *s, struct cg_val end)
+{
+    const struct element first = {0, 0, 0};
+    struct cg *g = s->x->g;
+    return cg_binary(g, OP_SUB, end, cg_convert(g, j_of(s, &first), DT_I32));
+}
+
 /* Is the element's j one of the stream's terms? */
 static struct cg_val is_inside(const struct step *s, uint32_t n, const struct element *e)
 {
     struct chain_tile *x = s->x;
     struct cg *g = x->g;
-    const struct cg_val j = cg_convert(g, j_of(s, e), DT_I32);
+    const struct cg_val at = cg_int(DT_I32, e->b * 8 + e->pair);
     int64_t zero;
     if (!s->masked)
         return cg_bool(g, true);
-    struct cg_val p = cg_binary(g, OP_LT, j, x->high_of[n][e->row]);
+    struct cg_val p = cg_binary(g, OP_GT, distance(s, x->high_of[n][e->row]), at);
     if (!cg_is_const(x->low[n][e->row], &zero) || zero)
-        p = cg_binary(g, OP_LAND, cg_binary(g, OP_GE, j, x->low[n][e->row]), p);
+        p = cg_binary(g, OP_LAND, cg_binary(g, OP_LE, distance(s, x->low[n][e->row]), at), p);
     return p;
 }
 
@@ -195,9 +202,12 @@ static struct cg_val value_of(const struct step *s, uint32_t n, const struct ele
     const size_t bound = g->bindings.n;
     int64_t always;
     bind_element(s, e);
+    s->x->inside = inside;
     struct cg_val v = cg_convert(g, cg_expr(g, term), t);
     g->bindings.n = bound;
     cg_unguard(g, before);
+    if (s->x->masks && n != (uint32_t)s->x->top)
+        return v; /* exp(-inf) */
     return cg_is_const(inside, &always) && always ? v : cg_select(g, cg_reg(g, inside), v, none);
 }
 
@@ -371,9 +381,13 @@ static struct cg_val fall(struct cg *g, const struct lang_expr *d)
 {
     struct chain_tile *x = g->read_ctx;
     const struct cg_val from = cg_expr(g, d->args[1]);
-    if (!chain_is_scaled(x, d->args[0]))
-        return chain_fall(x, cg_expr(g, d->args[0]), from);
-    return chain_fall_raw(x, cg_find(g, x->t->score[x->scaled].raw)->val, from);
+    int64_t always;
+    if (chain_is_scaled(x, d->args[0]))
+        return chain_fall_raw(x, cg_find(g, x->t->score[x->scaled].raw)->val, from);
+    struct cg_val v = cg_expr(g, d->args[0]);
+    if (x->masks && !cg_is_const(x->inside, &always))
+        v = cg_select(g, cg_reg(g, x->inside), v, constant(g, -INFINITY));
+    return chain_fall(x, v, from);
 }
 
 static bool answer_exp(struct cg *g, const struct lang_expr *e, struct cg_val *v)
@@ -416,6 +430,43 @@ static struct chain_values *values_of(struct chain_tile *x)
     return v;
 }
 
+bool chain_masks_products(const struct chain_tile *x)
+{
+    return x->masks && x->scale_by;
+}
+
+/* Products times 0 become NaN by it, and their rows are computed anew. */
+static void mask_products(const struct step *s)
+{
+    struct chain_tile *x = s->x;
+    struct cg *g = x->g;
+    const struct cg_val by = cg_expr(g, x->scale_by), most = constant(g, INFINITY);
+    const struct cg_val is_below = cg_binary(g, OP_LT, by, constant(g, 0));
+    const struct cg_val none = cg_select(g, cg_reg(g, is_below), most, constant(g, -INFINITY));
+    for (uint32_t row = 0; row < rows_of(x); row++)
+        for (uint32_t i = 0; i < x->wide / 4; i++) {
+            const struct element e = {row, i / 2, i % 2};
+            const int32_t reg =
+                s->score[x->scaled][row / 2 * (x->wide / 2) + i / 2 * 4 + row % 2 * 2 + i % 2];
+            const struct cg_val inside = is_inside(s, (uint32_t)x->top, &e);
+            cg_move(g, reg, cg_select(g, cg_reg(g, inside), cg_value(DT_F32, reg), none));
+        }
+}
+
+/* Masks them in tiles that are not whole. */
+static void mask_tile(struct step *s)
+{
+    struct cg *g = s->x->g;
+    const uint32_t whole = cg_label(g, "whole");
+    cg_jump_if(g, cg_reg(g, chain_tile_is_whole(s->x, s->first)), true, whole);
+    const size_t mark = cg_scope_open(g);
+    mask_products(s);
+    cg_scope_close(g, mark);
+    cg_place(g, whole);
+    cg_loop_head(g);
+    s->masked = false;
+}
+
 struct chain_values *chain_tile_terms(struct chain_tile *x, struct cg_val first,
                                       int32_t *const *score, bool masked)
 {
@@ -427,6 +478,8 @@ struct chain_values *chain_tile_terms(struct chain_tile *x, struct cg_val first,
     g->falling = is_falling;
     g->called = answer_exp;
     g->read_ctx = x;
+    if (masked && chain_masks_products(x))
+        mask_tile(s);
     for (uint32_t n = 0; n < x->t->f->nstream; n++)
         if (!stream(x, n)->has_column)
             step_stream(s, n);
@@ -485,8 +538,9 @@ void chain_tile_step(struct chain_tile *x, struct cg_val first, int32_t *const *
     struct cg *g = x->g;
     const struct cg_val p = chain_tile_is_whole(x, first);
     int64_t always;
-    if (cg_is_const(p, &always) && always) {
-        step(x, first, score, false);
+    const bool is_whole = cg_is_const(p, &always) && always;
+    if (is_whole || chain_masks_products(x)) {
+        step(x, first, score, !is_whole);
         chain_tile_rescale(x);
         return;
     }

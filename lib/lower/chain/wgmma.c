@@ -257,8 +257,9 @@ static void either_tile(struct chain_wgmma *k)
     const uint32_t whole = cg_label(g, "whole"), done = cg_label(g, "done");
     const struct cg_val is_whole = chain_tile_is_whole(&k->x, cg_value(DT_U32, k->j));
     int64_t known;
-    if (cg_is_const(is_whole, &known) && known) {
-        next_tile(k, false);
+    const bool all = cg_is_const(is_whole, &known) && known;
+    if (all || chain_masks_products(&k->x)) {
+        next_tile(k, !all);
         return;
     }
     cg_jump_if(g, cg_reg(g, is_whole), true, whole);
