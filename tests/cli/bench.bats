@@ -667,6 +667,11 @@ with_attention() {
     [ -n "$(column 'cudnn us' <<<"$output")" ]
     FAKE_CUDNN_ENGINES=0 run -0 kaio-bench $quick --vs cudnn --format=csv $attention
     [ -z "$(column 'cudnn us' <<<"$output")" ]
+    # the first reason, in words
+    [[ $output == *",refused,cudnn: the engines of cuDNN: status 3000: the fake has no engine"* ]]
+    [[ $output != *engineId* && $output != *" at: "* && $output != *fallback* ]]
+    FAKE_CUDNN_ENGINES=0 FAKE_CUDNN_FALLBACK=1 run -0 kaio-bench $quick --vs cudnn --format=csv $attention
+    [ -n "$(column 'cudnn us' <<<"$output")" ]
     KAIO_CUDNN_LIB=/nonexistent/libcudnn.so.9 run -0 --separate-stderr kaio-bench $quick --vs cudnn --vs copy --format=csv $attention
     [ -z "$(column 'cudnn us' <<<"$output")" ]
     [ -n "$(column 'copy us' <<<"$output")" ]
