@@ -489,6 +489,20 @@ API(int, cudnnBackendFinalize, struct desc *d)
     return 0;
 }
 
+/* Where there is a softmax, which has a maximum, the real library wants its logarithm, too. */
+static bool is_pattern(const struct desc *graph)
+{
+    const struct attribute *ops = find(graph, 801);
+    bool max = false, log = false;
+    for (int64_t i = 0; i < ops->n; i++) {
+        const struct desc *op = ((struct desc *const *)ops->value)[i];
+        max |= op->type == REDUCTION_OP && int_of(desc_of(op, 1612), 1600) == 3;
+        log |= op->type == POINTWISE_OP && int_of(desc_of(op, 750), 0) == 15;
+    }
+    return log || !max;
+}
+
+/* The heuristics count engines before they look whether those support the graph. */
 static int find_engines(const struct desc *d, int64_t wanted, int64_t *n, struct desc **engine)
 {
     const bool fallback = int_of(d, 200) == 2;
@@ -496,8 +510,12 @@ static int find_engines(const struct desc *d, int64_t wanted, int64_t *n, struct
                                   : setting("FAKE_CUDNN_ENGINES", 2);
     struct desc *graph = desc_of(d, 201);
     *n = wanted && wanted < engines ? wanted : engines;
-    if (engines == 0)
+    if (wanted && !is_pattern(graph)) {
+        *n = 0;
+        refuse_engine("Dropout set of ops not configured correctly");
+    } else if (engines == 0) {
         refuse_engine(fallback ? "the fake has no fallback" : "the fake has no engine");
+    }
     for (int64_t i = 0; i < wanted && i < *n; i++) {
         cudnnBackendSetAttribute(engine[i], 201, 15, 1, &graph);
         engine[i]->finished = true;

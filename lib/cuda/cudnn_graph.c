@@ -493,10 +493,11 @@ static void forward(struct builder *b)
     const struct value top = reduce_row(b, REDUCE_MAX, x);
     const struct value e = map1(b, EXP, map2(b, SUB, x, top));
     const struct value total = reduce_row(b, REDUCE_ADD, e);
-    if (p->tensor[SDPA_LSE].is_there) {
-        const struct value log_total = map1(b, LOG, total);
-        apply_to(b, ADD, FLOAT, 0, top, &log_total, NULL, buffer(b, SDPA_LSE, false));
-    }
+    /* the library knows a softmax by its logarithm, whether anything reads that or not */
+    const struct value log_total = map1(b, LOG, total);
+    apply_to(b, ADD, FLOAT, 0, top, &log_total, NULL,
+             p->tensor[SDPA_LSE].is_there ? buffer(b, SDPA_LSE, false)
+                                          : between(b, FLOAT, total.s));
     const struct value weights =
         apply_to(b, DIV, FLOAT, 0, e, &total, NULL, between(b, q.type, x.s));
     const struct value v = keys_of(b, SDPA_V, false);

@@ -280,6 +280,9 @@ static void forward(struct setup *s)
 {
     struct sdpa_problem p = plain(H);
     check(s, "full", p);
+    p.tensor[SDPA_LSE].is_there = false;
+    check(s, "full, without lse", p);
+    p = plain(H);
     p.causal = true;
     check(s, "causal from the first key", p);
     p.shift = N - M;

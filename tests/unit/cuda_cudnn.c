@@ -148,6 +148,9 @@ int main(void)
 
     struct sdpa_problem p = plain(2, 4, 4, 128, 256, 64);
     check(&lib, "full", &p);
+    p.tensor[SDPA_LSE].is_there = false;
+    check(&lib, "full, without lse", &p);
+    p = plain(2, 4, 4, 128, 256, 64);
     p.causal = true;
     check(&lib, "causal from the top", &p);
     p.shift = 128;
