@@ -304,6 +304,8 @@ static void forward(struct setup *s)
     check(s, "lengths", p);
     p.causal = true;
     check(s, "lengths, causal", p);
+    p.window = 3;
+    check(s, "lengths, window", p);
     p = plain(2);
     p.n = 3 * PAGE;
     p.tensor[SDPA_K] = p.tensor[SDPA_V] =

@@ -59,7 +59,8 @@ static const char h100[] =
     "\"reservedSharedMemoryPerBlock\": 1024, \"maxGridSize\": [2147483647, 65535, 65535], "
     "\"maxBlockSize\": [1024, 1024, 64], \"pciDeviceId\": 0, \"isTccDriver\": 0, "
     "\"supportCoopLaunch\": 1, \"totalGlobalMem\": 85017493504, \"smClockRateKHz\": 1980000, "
-    "\"memClockRateKHz\": 2619000, \"l2CacheSize\": 52428800}";
+    "\"memClockRateKHz\": 2619000, \"l2CacheSize\": 52428800, \"memoryBusWidth\": 5120, "
+    "\"smCountOrigin\": 0, \"oversizedSharedMemoryPerBlock\": 232448}";
 
 static struct cudnn real;
 static struct cudnn_desc_ *properties;
@@ -174,6 +175,8 @@ int main(void)
     check(&lib, "lengths", &p);
     p.causal = true;
     check(&lib, "lengths and causal", &p);
+    p.window = 32;
+    check(&lib, "lengths and window", &p);
     p = plain(2, 8, 2, 1, 128, 64);
     p.tensor[SDPA_LSE].is_there = false;
     lengths(&p);
