@@ -6,6 +6,7 @@
  *     FAKE_CUDA_LOG=FILE        a line for each graph and execution
  *     FAKE_CUDNN_ENGINES=N (2)  what the heuristic finds; the first of several has no plan
  *     FAKE_CUDNN_FALLBACK=N (0) what the other heuristic finds, which knows some for the rest
+ *     FAKE_CUDNN_VERSION=N (91900)
  *     FAKE_CUDNN_STATUS=N       every execution fails with this status
  *     FAKE_CUDNN_WRONG=1        results are a hundredth larger
  */
@@ -388,7 +389,7 @@ static void evaluate(const uint64_t *value)
 
 API(size_t, cudnnGetVersion, void)
 {
-    return 91900;
+    return (size_t)setting("FAKE_CUDNN_VERSION", 91900);
 }
 
 API(int, cudnnCreate, struct handle **h)

@@ -48,6 +48,8 @@ enum {
     STATUS_NO_HOST_MEMORY = 4003,
 };
 enum { ENGINES_MOST = 16 };
+/* The version since which the library itself clears memory where it adds up gradients. */
+enum { CLEARS_SUMS = 90600 };
 
 /* What the library says of its last error is many lines: the engine's configuration, then the
  * reasons of every function on the way out, "Warning: STATUS; Reason: WHY at: CONDITION". The first
@@ -267,6 +269,10 @@ static enum device_status make_plan(struct device *dev, const struct sdpa_proble
     enum device_status status = open_cudnn(dev, d);
     if (status != DEVICE_OK)
         return status;
+    if (p->backward && lib->GetVersion() < CLEARS_SUMS) {
+        diag_error(d, SPAN_NONE, "%s: gradients are asked of cuDNN 9.6 and later", lib->name);
+        return DEVICE_REFUSED;
+    }
     struct sdpa_plan *plan = calloc(1, sizeof *plan);
     if (!plan)
         return failed(lib, d, STATUS_NO_HOST_MEMORY, "cuDNN");

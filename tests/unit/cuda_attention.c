@@ -335,8 +335,11 @@ int main(void)
     p.causal = true;
     check(&s, "gradients, grouped heads", p);
 
-    setenv("FAKE_CUDNN_ENGINES", "0", 1);
     struct sdpa_plan *plan;
+    setenv("FAKE_CUDNN_VERSION", "90501", 1);
+    ok(cuda_device.sdpa->plan(s.dev, &p, &plan, s.d) == DEVICE_REFUSED, "gradients of cuDNN 9.5");
+    unsetenv("FAKE_CUDNN_VERSION");
+    setenv("FAKE_CUDNN_ENGINES", "0", 1);
     p = plain(H);
     ok(cuda_device.sdpa->plan(s.dev, &p, &plan, s.d) == DEVICE_REFUSED, "no engine is a refusal");
     cuda_device.close(s.dev);
