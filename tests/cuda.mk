@@ -12,6 +12,12 @@ tests/libfakecublas.so: tests/fake_cublas.c lib/data/dtype.c
 tests/libfakecudnn.so: tests/fake_cudnn.c lib/data/dtype.c
 	$(AM_V_CC)$(MKDIR_P) tests && $(COMPILE) -fPIC -shared $(LDFLAGS) -o $@ $(srcdir)/tests/fake_cudnn.c $(srcdir)/lib/data/dtype.c $(LIBS)
 
+# for tests/unit/cuda_cudnn with a real cuDNN
+EXTRA_DIST += tests/no_gpu.c
+CLEANFILES += tests/nogpu/libcuda.so.1
+tests/nogpu/libcuda.so.1: tests/no_gpu.c
+	$(AM_V_CC)$(MKDIR_P) tests/nogpu && $(COMPILE) -fPIC -shared $(LDFLAGS) -o $@ $(srcdir)/tests/no_gpu.c
+
 UNIT_TESTS += tests/unit/cuda_blas
 tests_unit_cuda_blas_SOURCES = tests/unit/cuda_blas.c
 tests_unit_cuda_blas_LDADD = $(TOOL_LIBS)

@@ -5,6 +5,8 @@
  *
  *     FAKE_CUDA_LOG=FILE        a line for each graph and execution
  *     FAKE_CUDNN_ENGINES=N (2)  what the heuristic finds; the first of several has no plan
+ *     FAKE_CUDNN_FALLBACK=N (0) what the other heuristic finds, which knows some for the rest
+ *     FAKE_CUDNN_VERSION=N (91900)
  *     FAKE_CUDNN_STATUS=N       every execution fails with this status
  *     FAKE_CUDNN_WRONG=1        results are a hundredth larger
  */
@@ -43,7 +45,7 @@ struct handle {
     void *stream;
 };
 
-static char last_error[100];
+static char last_error[400];
 
 __attribute__((format(printf, 1, 2))) static void record(const char *fmt, ...)
 {
@@ -69,6 +71,16 @@ static int refuse(int status, const char *why)
 {
     snprintf(last_error, sizeof last_error, "%s\nand a second line", why);
     return status;
+}
+
+/* As the real library says it of an engine: on the way out every function adds a line. */
+static int refuse_engine(const char *why)
+{
+    snprintf(last_error, sizeof last_error,
+             "{\"engineId\":0}\nWarning: CUDNN_STATUS_NOT_SUPPORTED; Reason: %s at: true\n"
+             "Warning: CUDNN_STATUS_NOT_SUPPORTED; Reason: ptr->isSupported()\n",
+             why);
+    return UNSUPPORTED;
 }
 
 /* ---- attributes ---- */
@@ -104,7 +116,8 @@ static const int64_t *list_of(const struct desc *d, int name)
 static size_t size_of(int type)
 {
     switch (type) {
-    case 2: return 1;
+    case 2:
+    case 24: return 1;
     case 0:
     case 3:
     case 5:
@@ -376,7 +389,7 @@ static void evaluate(const uint64_t *value)
 
 API(size_t, cudnnGetVersion, void)
 {
-    return 91900;
+    return (size_t)setting("FAKE_CUDNN_VERSION", 91900);
 }
 
 API(int, cudnnCreate, struct handle **h)
@@ -470,29 +483,54 @@ API(int, cudnnBackendFinalize, struct desc *d)
     if (d->type == MATMUL_OP && !multiplies(d))
         return refuse(BAD, "a product does not fit");
     if (d->type == PLAN && setting("FAKE_CUDNN_ENGINES", 2) > 1 && plans++ % 2 == 0)
-        return refuse(UNSUPPORTED, "the fake takes the second engine");
+        return refuse_engine("the fake takes the second engine");
     if (d->type == GRAPH)
         record("graph of %lld operations", (long long)find(d, 801)->n);
     d->finished = true;
     return 0;
 }
 
+/* Where there is a softmax, which has a maximum, the real library wants its logarithm, too. */
+static bool is_pattern(const struct desc *graph)
+{
+    const struct attribute *ops = find(graph, 801);
+    bool max = false, log = false;
+    for (int64_t i = 0; i < ops->n; i++) {
+        const struct desc *op = ((struct desc *const *)ops->value)[i];
+        max |= op->type == REDUCTION_OP && int_of(desc_of(op, 1612), 1600) == 3;
+        log |= op->type == POINTWISE_OP && int_of(desc_of(op, 750), 0) == 15;
+    }
+    return log || !max;
+}
+
+/* The heuristics count engines before they look whether those support the graph. */
+static int find_engines(const struct desc *d, int64_t wanted, int64_t *n, struct desc **engine)
+{
+    const bool fallback = int_of(d, 200) == 2;
+    const long engines = fallback ? setting("FAKE_CUDNN_FALLBACK", 0)
+                                  : setting("FAKE_CUDNN_ENGINES", 2);
+    struct desc *graph = desc_of(d, 201);
+    *n = wanted && wanted < engines ? wanted : engines;
+    if (wanted && !is_pattern(graph)) {
+        *n = 0;
+        refuse_engine("Dropout set of ops not configured correctly");
+    } else if (engines == 0) {
+        refuse_engine(fallback ? "the fake has no fallback" : "the fake has no engine");
+    }
+    for (int64_t i = 0; i < wanted && i < *n; i++) {
+        cudnnBackendSetAttribute(engine[i], 201, 15, 1, &graph);
+        engine[i]->finished = true;
+    }
+    return 0;
+}
+
 API(int, cudnnBackendGetAttribute, struct desc *d, int name, int type, int64_t wanted, int64_t *n,
     void *v)
 {
-    const long engines = setting("FAKE_CUDNN_ENGINES", 2);
     if (!d->finished)
         return refuse(NOT_FINISHED, "a descriptor is not finished");
-    if (d->type == HEURISTIC && name == 202 && type == 15) {
-        *n = wanted && wanted < engines ? wanted : engines;
-        for (int64_t i = 0; i < wanted && i < engines; i++) {
-            struct desc *e = ((struct desc **)v)[i];
-            struct desc *graph = desc_of(d, 201);
-            cudnnBackendSetAttribute(e, 201, 15, 1, &graph);
-            e->finished = true;
-        }
-        return 0;
-    }
+    if (d->type == HEURISTIC && name == 202 && type == 15)
+        return find_engines(d, wanted, n, v);
     if (d->type != PLAN || name != 402 || type != 3 || wanted != 1)
         return refuse(BAD, "no such attribute");
     *n = 1;

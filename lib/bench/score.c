@@ -222,6 +222,19 @@ static bool view_bias(struct finder *f, struct indices x, const struct lang_expr
     return formula_view(f, &x, e, SDPA_BIAS);
 }
 
+/* The sum may end in front of the operands' last columns. */
+static bool take_terms(struct finder *f, const struct lang_symbol *term)
+{
+    uint64_t low = 0, end;
+    if ((term->low && !extent(f, term->low, &low)) || low != 0 || !extent(f, term->dims[0], &end))
+        return formula_fail(f, "its scores are no products of whole rows");
+    for (int k = SDPA_Q; k <= SDPA_K; k++) {
+        uint64_t *n = &f->x->problem.tensor[k].dim[COLUMN];
+        *n = *n < end ? *n : end;
+    }
+    return true;
+}
+
 bool formula_take_score(struct finder *f, struct indices *x, const struct score *s)
 {
     struct sdpa_problem *p = &f->x->problem;
@@ -231,7 +244,7 @@ bool formula_take_score(struct finder *f, struct indices *x, const struct score 
     p->cap = s->cap;
     if (!formula_operands(s->dot, x->roles.key, &q, &k))
         return formula_fail(f, "its scores are no products of two parameters");
-    if (!formula_view(f, x, q, SDPA_Q) || !formula_view(f, x, k, SDPA_K))
+    if (!formula_view(f, x, q, SDPA_Q) || !formula_view(f, x, k, SDPA_K) || !take_terms(f, x->term))
         return false;
     if (s->bias && !view_bias(f, *x, s->bias))
         return false;
@@ -244,7 +257,9 @@ bool formula_take_score(struct finder *f, struct indices *x, const struct score 
 static void take_sizes(struct finder *f, const struct indices *x)
 {
     struct sdpa_problem *p = &f->x->problem;
-    const struct sdpa_tensor *t = p->tensor;
+    struct sdpa_tensor *t = p->tensor;
+    if (t[SDPA_V].dim[COLUMN] > t[SDPA_O].dim[COLUMN])
+        t[SDPA_V].dim[COLUMN] = t[SDPA_O].dim[COLUMN]; /* more than that is not read */
     p->batch = t[SDPA_Q].dim[BATCH];
     p->heads = t[SDPA_Q].dim[HEAD];
     p->m = t[SDPA_Q].dim[ROW];
@@ -265,6 +280,8 @@ static void take_sizes(struct finder *f, const struct indices *x)
 static bool check_types(struct finder *f)
 {
     const struct sdpa_problem *p = &f->x->problem;
+    if (dtype_is_fp8(p->tensor[SDPA_Q].type) && !dtype_is_fp8(p->tensor[SDPA_O].type))
+        return formula_fail(f, "on Hopper cuDNN's attention of 8-bit floats gives 8-bit floats");
     for (int k = 0; k < SDPA_BUFFERS; k++) {
         const bool number = k == SDPA_LSE || k == SDPA_SLOPE;
         const bool whole = k == SDPA_PAGES || k == SDPA_LENGTHS || k == SDPA_ROWS;
@@ -288,8 +305,9 @@ bool formula_settle(struct finder *f, const struct indices *x, const struct atte
     f->x->is_found = true;
     f->x->pairs = attention_pairs(f->at, mask, p);
     f->x->operations = 2 * f->x->pairs * (double)(p->backward ? 3 * p->d + 2 * p->e : p->d + p->e);
-    const uint64_t group = x->group ? (uint64_t)x->group : 1;
-    if (p->kv_heads * group != p->heads && !(p->kv_heads == p->heads && group == 1))
+    const bool shared = p->kv_heads == 1 && !p->backward; /* all heads read the same */
+    const uint64_t group = x->group ? (uint64_t)x->group : shared ? p->heads : 1;
+    if (p->kv_heads * group != p->heads || p->tensor[SDPA_V].dim[HEAD] != p->kv_heads)
         return formula_fail(f, "heads do not go by groups");
     if (p->m == 0 || p->n == 0 || p->batch == 0 || p->d == 0)
         return formula_fail(f, "a dimension is 0");

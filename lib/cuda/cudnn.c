@@ -1,7 +1,7 @@
 /* cuDNN behind run/sdpa.h. It works in the primary context, which is the one that is current here,
  * and on the queue's stream.
  *
- * A problem becomes a graph of operations (cudnn_graph.c). The library's heuristic names engines
+ * A problem becomes a graph of operations (cudnn_graph.c). The library's heuristics name engines
  * for it, of which the first that it can make a plan of is taken, as frameworks do.
  */
 #include <config.h>
@@ -39,27 +39,54 @@ enum {
     TYPE_HEUR_MODE = 8,
     TYPE_BACKEND_DESCRIPTOR = 15,
 };
-enum { HEUR_MODE_A = 3 };
+enum { HEUR_MODE_FALLBACK = 2, HEUR_MODE_A = 3 };
 enum {
     STATUS_NO_SUBLIBRARY = 1008,
     STATUS_REFUSES = 2000, /* parameters, and then what is not supported */
+    STATUS_NOT_SUPPORTED = 3000,
     STATUS_INTERNAL = 4000,
     STATUS_NO_HOST_MEMORY = 4003,
 };
 enum { ENGINES_MOST = 16 };
+/* The version since which the library itself clears memory where it adds up gradients. */
+enum { CLEARS_SUMS = 90600 };
 
-/* What the library says of its last error is long, and many lines. */
+/* What the library says of its last error is many lines: the engine's configuration, then the
+ * reasons of every function on the way out, "Warning: STATUS; Reason: WHY at: CONDITION". The first
+ * reason is the innermost one, which says why in words where any does. It can be read once. */
+static void take_error(const struct cudnn *lib, int status, const char *call, struct cudnn_error *e)
+{
+    static const char reason[] = "Reason: ";
+    char text[2048] = "";
+    lib->LastError(text, sizeof text);
+    text[sizeof text - 1] = 0;
+    char *at = strstr(text, reason);
+    at = at ? at + sizeof reason - 1 : text;
+    at[strcspn(at, "\r\n")] = 0;
+    char *condition = strstr(at, " at: ");
+    if (condition)
+        *condition = 0;
+    e->status = status;
+    e->call = call;
+    snprintf(e->text, sizeof e->text, "%s", at);
+}
+
+static enum device_status tell(struct diags *d, const struct cudnn_error *e)
+{
+    diag_error(d, SPAN_NONE, "%s: status %d%s%s", e->call, e->status, *e->text ? ": " : "",
+               e->text);
+    if (e->status == STATUS_NO_SUBLIBRARY)
+        return DEVICE_ABSENT;
+    return e->status >= STATUS_REFUSES && e->status < STATUS_INTERNAL ? DEVICE_REFUSED
+                                                                      : DEVICE_FAILED;
+}
+
 static enum device_status failed(const struct cudnn *lib, struct diags *d, int status,
                                  const char *call)
 {
-    char text[1024] = "";
-    lib->LastError(text, sizeof text);
-    text[sizeof text - 1] = 0;
-    text[strcspn(text, "\r\n")] = 0;
-    diag_error(d, SPAN_NONE, "%s: status %d%s%.200s", call, status, *text ? ": " : "", text);
-    if (status == STATUS_NO_SUBLIBRARY)
-        return DEVICE_ABSENT;
-    return status >= STATUS_REFUSES && status < STATUS_INTERNAL ? DEVICE_REFUSED : DEVICE_FAILED;
+    struct cudnn_error e;
+    take_error(lib, status, call, &e);
+    return tell(d, &e);
 }
 
 /* ---- loading ---- */
@@ -142,12 +169,12 @@ void cu_cudnn_close(struct device *dev)
 
 /* ---- plans ---- */
 
-static int make_engines(const struct cudnn *lib, struct sdpa_plan *plan,
+static int make_engines(const struct cudnn *lib, struct sdpa_plan *plan, int mode,
                         struct cudnn_desc_ **engine, int64_t *n)
 {
-    const int mode = HEUR_MODE_A;
     struct cudnn_desc_ *heuristic;
     int64_t found = 0;
+    *n = 0;
     int r = cu_cudnn_make(lib, plan, ENGINEHEUR_DESCRIPTOR, &heuristic);
     if (r == 0)
         r = lib->SetAttribute(heuristic, ENGINEHEUR_OPERATION_GRAPH, TYPE_BACKEND_DESCRIPTOR, 1,
@@ -162,11 +189,10 @@ static int make_engines(const struct cudnn *lib, struct sdpa_plan *plan,
     found = found < ENGINES_MOST ? found : ENGINES_MOST;
     for (int64_t i = 0; i < found && r == 0; i++)
         r = cu_cudnn_make(lib, plan, ENGINECFG_DESCRIPTOR, &engine[i]);
-    *n = 0;
     if (r == 0 && found)
         r = lib->GetAttribute(heuristic, ENGINEHEUR_RESULTS, TYPE_BACKEND_DESCRIPTOR, found, n,
                               engine);
-    return r;
+    return r == 0 && *n == 0 ? STATUS_NOT_SUPPORTED : r;
 }
 
 /* A plan of one engine, if the library can make it. */
@@ -187,19 +213,32 @@ static int try_engine(const struct cudnn *lib, struct sdpa_plan *plan, struct cu
     return r;
 }
 
-static int choose_engine(const struct cudnn *lib, struct sdpa_plan *plan)
+static void keep_first(const struct cudnn *lib, int status, struct cudnn_error *first)
 {
+    if (first->status == 0)
+        take_error(lib, status, "the engines of cuDNN", first);
+}
+
+/* The heuristic leaves out engines that do not support the graph, perhaps all; another one knows
+ * some for what the first did not foresee. */
+bool cu_cudnn_choose(const struct cudnn *lib, struct sdpa_plan *plan, struct cudnn_error *first)
+{
+    static const int modes[] = {HEUR_MODE_A, HEUR_MODE_FALLBACK};
     struct cudnn_desc_ *engine[ENGINES_MOST];
     int64_t n;
-    int r = make_engines(lib, plan, engine, &n);
-    if (r == 0 && n == 0)
-        return STATUS_REFUSES + 1000;
-    for (int64_t i = 0; i < n; i++) {
-        r = try_engine(lib, plan, engine[i]);
-        if (r == 0)
-            break;
+    *first = (struct cudnn_error){0};
+    for (size_t k = 0; k < sizeof modes / sizeof *modes; k++) {
+        int r = make_engines(lib, plan, modes[k], engine, &n);
+        if (r != 0)
+            keep_first(lib, r, first);
+        for (int64_t i = 0; i < n && r == 0; i++) {
+            const int s = try_engine(lib, plan, engine[i]);
+            if (s == 0)
+                return true;
+            keep_first(lib, s, first);
+        }
     }
-    return r;
+    return false;
 }
 
 static void discard(struct device *dev, struct sdpa_plan *plan)
@@ -224,19 +263,25 @@ static enum device_status make_plan(struct device *dev, const struct sdpa_proble
                                     struct sdpa_plan **out, struct diags *d)
 {
     const struct cudnn *lib = &dev->cudnn;
-    const char *call = "the engines of cuDNN";
+    const char *call = NULL;
+    struct cudnn_error first;
     *out = NULL;
     enum device_status status = open_cudnn(dev, d);
     if (status != DEVICE_OK)
         return status;
+    if (p->backward && lib->GetVersion() < CLEARS_SUMS) {
+        diag_error(d, SPAN_NONE, "%s: gradients are asked of cuDNN 9.6 and later", lib->name);
+        return DEVICE_REFUSED;
+    }
     struct sdpa_plan *plan = calloc(1, sizeof *plan);
     if (!plan)
         return failed(lib, d, STATUS_NO_HOST_MEMORY, "cuDNN");
     int r = cu_cudnn_graph(lib, lib->handle, p, plan, &call);
-    if (r == 0)
-        r = choose_engine(lib, plan);
-    status = r ? failed(lib, d, r, call ? call : "the engines of cuDNN")
-               : make_workspace(dev, plan, d);
+    if (r != 0)
+        status = failed(lib, d, r, call);
+    else
+        status = cu_cudnn_choose(lib, plan, &first) ? make_workspace(dev, plan, d)
+                                                    : tell(d, &first);
     if (status == DEVICE_OK)
         *out = plan;
     else

@@ -45,8 +45,17 @@ struct sdpa_plan {
 extern const struct device_sdpa cuda_sdpa;
 void cu_cudnn_close(struct device *dev);
 
+struct cudnn_error {
+    int status; /* 0: none */
+    const char *call;
+    char text[256]; /* the library's reason; "" where it gives none */
+};
+
 /* cudnn.c: loads the functions. False with an error in d. */
 bool cu_cudnn_load(struct cudnn *lib, struct diags *d);
+/* Makes a plan for the graph with the best engine that takes it. False where none does: why the
+ * first did not. */
+bool cu_cudnn_choose(const struct cudnn *lib, struct sdpa_plan *plan, struct cudnn_error *first);
 
 /* cudnn_graph.c: makes the plan's graph of operations. handle NULL: as far as that goes without a
  * GPU. A status of the library; *call: what gave it. */

@@ -400,20 +400,22 @@ static struct value mask_lengths(struct builder *b, struct value x)
     return where(b, compare(b, LOGICAL_AND, row_in, col_in), x);
 }
 
+/* How many keys, or rows, a sequence has. */
+static struct value length_of(struct builder *b, enum sdpa_buffer which, uint64_t most)
+{
+    const struct shape one = dense(b->p->batch, 1, 1, 1);
+    return b->buffer[which] ? as_value(b->buffer[which], INT32, one) : whole_number(b, most);
+}
+
 /* j <= i + shift */
 static struct value mask_below(struct builder *b, struct value x)
 {
     const struct sdpa_problem *p = b->p;
-    const struct shape one = dense(p->batch, 1, 1, 1);
-    const bool by_length = b->buffer[SDPA_LENGTHS] != NULL;
     struct value row = index_of(b, x, ROW);
     const struct value col = index_of(b, x, COLUMN);
-    if (by_length || p->shift) {
-        row = count(b, ADD, row,
-                    by_length ? as_value(b->buffer[SDPA_LENGTHS], INT32, one)
-                              : whole_number(b, p->n));
-        row = count(b, SUB, row,
-                    by_length ? as_value(b->buffer[SDPA_ROWS], INT32, one) : whole_number(b, p->m));
+    if (b->buffer[SDPA_LENGTHS] || p->shift) {
+        row = count(b, ADD, row, length_of(b, SDPA_LENGTHS, p->n));
+        row = count(b, SUB, row, length_of(b, SDPA_ROWS, p->m));
     }
     return where(b, compare(b, CMP_GE, row, col), x);
 }
@@ -421,10 +423,17 @@ static struct value mask_below(struct builder *b, struct value x)
 /* j + window - shift > i */
 static struct value mask_above(struct builder *b, struct value x)
 {
+    const struct sdpa_problem *p = b->p;
     const struct value row = index_of(b, x, ROW);
     struct value col = index_of(b, x, COLUMN);
-    const struct value by = number(b, (double)b->p->window - (double)b->p->shift);
-    col = apply_to(b, ADD, FLOAT, 0, col, &by, NULL, between(b, FLOAT, x.s));
+    if (b->buffer[SDPA_LENGTHS]) {
+        col = count(b, ADD, col, whole_number(b, p->window));
+        col = count(b, SUB, col, length_of(b, SDPA_LENGTHS, p->n));
+        col = count(b, ADD, col, length_of(b, SDPA_ROWS, p->m));
+    } else {
+        const struct value by = number(b, (double)p->window - (double)p->shift);
+        col = apply_to(b, ADD, FLOAT, 0, col, &by, NULL, between(b, FLOAT, x.s));
+    }
     return where(b, compare(b, CMP_GT, col, row), x);
 }
 
@@ -493,10 +502,11 @@ static void forward(struct builder *b)
     const struct value top = reduce_row(b, REDUCE_MAX, x);
     const struct value e = map1(b, EXP, map2(b, SUB, x, top));
     const struct value total = reduce_row(b, REDUCE_ADD, e);
-    if (p->tensor[SDPA_LSE].is_there) {
-        const struct value log_total = map1(b, LOG, total);
-        apply_to(b, ADD, FLOAT, 0, top, &log_total, NULL, buffer(b, SDPA_LSE, false));
-    }
+    /* the library knows a softmax by its logarithm, whether anything reads that or not */
+    const struct value log_total = map1(b, LOG, total);
+    apply_to(b, ADD, FLOAT, 0, top, &log_total, NULL,
+             p->tensor[SDPA_LSE].is_there ? buffer(b, SDPA_LSE, false)
+                                          : between(b, FLOAT, total.s));
     const struct value weights =
         apply_to(b, DIV, FLOAT, 0, e, &total, NULL, between(b, q.type, x.s));
     const struct value v = keys_of(b, SDPA_V, false);

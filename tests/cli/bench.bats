@@ -667,6 +667,11 @@ with_attention() {
     [ -n "$(column 'cudnn us' <<<"$output")" ]
     FAKE_CUDNN_ENGINES=0 run -0 kaio-bench $quick --vs cudnn --format=csv $attention
     [ -z "$(column 'cudnn us' <<<"$output")" ]
+    # the first reason, in words
+    [[ $output == *",refused,cudnn: the engines of cuDNN: status 3000: the fake has no engine"* ]]
+    [[ $output != *engineId* && $output != *" at: "* && $output != *fallback* ]]
+    FAKE_CUDNN_ENGINES=0 FAKE_CUDNN_FALLBACK=1 run -0 kaio-bench $quick --vs cudnn --format=csv $attention
+    [ -n "$(column 'cudnn us' <<<"$output")" ]
     KAIO_CUDNN_LIB=/nonexistent/libcudnn.so.9 run -0 --separate-stderr kaio-bench $quick --vs cudnn --vs copy --format=csv $attention
     [ -z "$(column 'cudnn us' <<<"$output")" ]
     [ -n "$(column 'copy us' <<<"$output")" ]
@@ -690,6 +695,10 @@ with_attention() {
     [[ $(asked paged_decode b16_4096) == *"heads 32 on 8, m 1, n 4096"*", lengths, pages" ]]
     [[ $(asked strided "$(sed -n 's/^  \(odd\): .*/\1/p' "$specs/strided.yaml")") == "attention of "* ]]
     [[ $(asked backward d128_1024) == "gradients of f16, batch 16, heads 16, m 1024, n 1024, d 128, "* ]]
+    # one cache of keys, whose first columns are the values
+    [ "$(asked mla_latent deepseek_8192)" = "attention of f16, batch 32, heads 128 on 1, m 1, n 8192, d 576 and 512, scale 0.0721687824, lse, lengths" ]
+    run -0 kaio-bench --dry-run --vs cudnn --suite=attention --types=fp8
+    [[ $output == *"nothing: on Hopper cuDNN's attention of 8-bit floats gives 8-bit floats"* ]]
     [ "$(asked documents d128_4096)" = "nothing: cuDNN has no mask that depends on data but for lengths of sequences" ]
     [ "$(asked prefix edges)" = "nothing: cuDNN has no such mask" ]
     [[ $(asked linear edges) == "nothing: the spec is no attention: "* ]]

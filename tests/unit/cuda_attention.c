@@ -280,6 +280,9 @@ static void forward(struct setup *s)
 {
     struct sdpa_problem p = plain(H);
     check(s, "full", p);
+    p.tensor[SDPA_LSE].is_there = false;
+    check(s, "full, without lse", p);
+    p = plain(H);
     p.causal = true;
     check(s, "causal from the first key", p);
     p.shift = N - M;
@@ -301,6 +304,8 @@ static void forward(struct setup *s)
     check(s, "lengths", p);
     p.causal = true;
     check(s, "lengths, causal", p);
+    p.window = 3;
+    check(s, "lengths, window", p);
     p = plain(2);
     p.n = 3 * PAGE;
     p.tensor[SDPA_K] = p.tensor[SDPA_V] =
@@ -330,8 +335,11 @@ int main(void)
     p.causal = true;
     check(&s, "gradients, grouped heads", p);
 
-    setenv("FAKE_CUDNN_ENGINES", "0", 1);
     struct sdpa_plan *plan;
+    setenv("FAKE_CUDNN_VERSION", "90501", 1);
+    ok(cuda_device.sdpa->plan(s.dev, &p, &plan, s.d) == DEVICE_REFUSED, "gradients of cuDNN 9.5");
+    unsetenv("FAKE_CUDNN_VERSION");
+    setenv("FAKE_CUDNN_ENGINES", "0", 1);
     p = plain(H);
     ok(cuda_device.sdpa->plan(s.dev, &p, &plan, s.d) == DEVICE_REFUSED, "no engine is a refusal");
     cuda_device.close(s.dev);

@@ -1,6 +1,12 @@
 /* Graphs of attention as cuDNN takes them, without a GPU: every descriptor of every form is made
- * and finished. The library is the fake one of tests/fake_cudnn.c, or the one that KAIO_CUDNN_LIB
- * names: a real one checks shapes and types of all operations without a device, too.
+ * and finished, and a plan for a device that is described to the library. It is the fake one of
+ * tests/fake_cudnn.c, or the one that KAIO_CUDNN_LIB names. A real one, 9.11 or later, generates
+ * and compiles its kernels then, which says whether it takes the graphs. It looks for libnvrtc.so
+ * and for a libcuda.so.1, for which tests/no_gpu.c will do:
+ *
+ *     make tests/nogpu/libcuda.so.1
+ *     export LD_LIBRARY_PATH=tests/nogpu:CUDNN:NVRTC KAIO_CUDNN_LIB=CUDNN/libcudnn.so.9
+ *     tests/unit/cuda_cudnn
  */
 #include <config.h>
 
@@ -38,9 +44,80 @@ static void lengths(struct sdpa_problem *p)
     p->tensor[SDPA_ROWS] = p->tensor[SDPA_LENGTHS] = tensor(DT_I32, p->batch, 1, 1, 1);
 }
 
+/* ---- a device that is not there ---- */
+
+enum { DEVICE_PROPERTIES = 38, PROPERTIES_JSON = 2702, TYPE_CHAR = 24, TYPE_DESC = 15 };
+enum { HEURISTIC = 4, PLAN = 5, HEURISTIC_PROPERTIES = 204, PLAN_PROPERTIES = 407 };
+enum { PLAN_HANDLE = 400, MOST = 8 };
+
+static const char h100[] =
+    "{\"deviceName\": \"NVIDIA H100 80GB HBM3\", \"cudaDeviceId\": 0, \"deviceVer\": 900, "
+    "\"driverVer\": 13000, \"multiProcessorCount\": 132, \"warpSize\": 32, "
+    "\"regsPerBlock\": 65536, \"maxRegistersPerSM\": 65536, \"maxCtasPerSM\": 32, "
+    "\"maxThreadsPerBlock\": 1024, \"maxThreadsPerSM\": 2048, "
+    "\"maxSharedMemoryPerBlock\": 49152, \"maxSharedMemoryPerBlockOptin\": 232448, "
+    "\"reservedSharedMemoryPerBlock\": 1024, \"maxGridSize\": [2147483647, 65535, 65535], "
+    "\"maxBlockSize\": [1024, 1024, 64], \"pciDeviceId\": 0, \"isTccDriver\": 0, "
+    "\"supportCoopLaunch\": 1, \"totalGlobalMem\": 85017493504, \"smClockRateKHz\": 1980000, "
+    "\"memClockRateKHz\": 2619000, \"l2CacheSize\": 52428800, \"memoryBusWidth\": 5120, "
+    "\"smCountOrigin\": 0, \"oversizedSharedMemoryPerBlock\": 232448}";
+
+static struct cudnn real;
+static struct cudnn_desc_ *properties;
+static struct {
+    struct cudnn_desc_ *d;
+    int name; /* of the attribute that has the properties */
+} asks[MOST];
+static size_t nasks;
+
+/* Heuristics and plans are told of the device in place of a handle. */
+static int create(int type, struct cudnn_desc_ **out)
+{
+    int r = real.CreateDescriptor(type, out);
+    if (r == 0 && (type == HEURISTIC || type == PLAN)) {
+        asks[nasks % MOST].d = *out;
+        asks[nasks++ % MOST].name = type == PLAN ? PLAN_PROPERTIES : HEURISTIC_PROPERTIES;
+    }
+    return r;
+}
+
+static int set(struct cudnn_desc_ *d, int name, int type, int64_t n, const void *values)
+{
+    return name == PLAN_HANDLE ? 0 : real.SetAttribute(d, name, type, n, values);
+}
+
+static int finalize(struct cudnn_desc_ *d)
+{
+    int r = 0;
+    for (size_t i = 0; i < MOST; i++)
+        if (asks[i].d == d) {
+            asks[i].d = NULL;
+            r = real.SetAttribute(d, asks[i].name, TYPE_DESC, 1, &properties);
+        }
+    return r ? r : real.Finalize(d);
+}
+
+static bool describe_device(struct cudnn *lib)
+{
+    char text[2000] = "";
+    real = *lib;
+    lib->CreateDescriptor = create;
+    lib->SetAttribute = set;
+    lib->Finalize = finalize;
+    int r = real.CreateDescriptor(DEVICE_PROPERTIES, &properties);
+    if (r == 0)
+        r = real.SetAttribute(properties, PROPERTIES_JSON, TYPE_CHAR, sizeof h100 - 1, h100);
+    if (r == 0)
+        r = real.Finalize(properties);
+    if (r)
+        real.LastError(text, sizeof text);
+    return ok(r == 0, "a device is described %s", text);
+}
+
 static void check(const struct cudnn *lib, const char *name, const struct sdpa_problem *p)
 {
     struct sdpa_plan plan = {0};
+    struct cudnn_error first = {0};
     const char *call = "";
     char text[2000] = "";
     int r = cu_cudnn_graph(lib, NULL, p, &plan, &call);
@@ -49,6 +126,8 @@ static void check(const struct cudnn *lib, const char *name, const struct sdpa_p
     ok(r == 0, "%s: %zu operations", name, plan.nop);
     if (r)
         tap_note("%s gave %d after %zu operations: %s", call, r, plan.nop, text);
+    if (r == 0 && !ok(cu_cudnn_choose(lib, &plan, &first), "%s: a plan", name))
+        tap_note("%s gave %d: %s", first.call, first.status, first.text);
     cu_cudnn_drop(lib, &plan);
 }
 
@@ -65,9 +144,14 @@ int main(void)
     if (d->nerror)
         return tap_done();
     tap_note("%s", lib.name);
+    if (!describe_device(&lib))
+        return tap_done();
 
     struct sdpa_problem p = plain(2, 4, 4, 128, 256, 64);
     check(&lib, "full", &p);
+    p.tensor[SDPA_LSE].is_there = false;
+    check(&lib, "full, without lse", &p);
+    p = plain(2, 4, 4, 128, 256, 64);
     p.causal = true;
     check(&lib, "causal from the top", &p);
     p.shift = 128;
@@ -91,6 +175,8 @@ int main(void)
     check(&lib, "lengths", &p);
     p.causal = true;
     check(&lib, "lengths and causal", &p);
+    p.window = 32;
+    check(&lib, "lengths and window", &p);
     p = plain(2, 8, 2, 1, 128, 64);
     p.tensor[SDPA_LSE].is_there = false;
     lengths(&p);
@@ -106,6 +192,7 @@ int main(void)
     gradients(&p);
     p.causal = true;
     check(&lib, "backward, grouped heads", &p);
+    real.DestroyDescriptor(properties);
     arena_free(a);
     return tap_done();
 }
