@@ -2,9 +2,9 @@
 #include <config.h>
 
 #include "lower/chain/wgmma.h"
-#include <stdlib.h>
 
 enum { STAGES = 2, SETS = 2 }; /* of k, and of v, where nobody says it; of barriers */
+enum { ITEMS = 2, ITEM_BYTES = 16 };
 
 /* ---- what lies where ------------------------------------------------------------------------- */
 
@@ -74,12 +74,15 @@ static void lay_tiles(struct chain_wgmma *k)
 /* Bytes of dynamic shared memory. */
 uint32_t chain_wgmma_lay_all(struct chain_wgmma *k)
 {
-    struct chain_store *const all[] = {&k->of_q, &k->of_k, &k->of_v, &k->of_raw};
+    struct chain_store *const all[] = {&k->of_q, &k->of_k, &k->of_v, &k->of_raw, &k->of_item};
     uint32_t bytes = 0, barriers = 0;
     k->turns = chain_has_bytes(k->t);
     k->of_q.stages = k->p->queries;
     k->of_k.stages = k->of_v.stages = k->p->stages;
     k->of_raw.stages = k->turns ? k->p->stages : 0;
+    k->fetches = !k->p->own && (chain_wgmma_differs(k->t) || chain_wgmma_has_busy_ranges(k->t));
+    k->of_item.stages = k->fetches ? ITEMS : 0;
+    k->of_item.bytes = ITEM_BYTES;
     lay_tiles(k);
     for (uint32_t i = 0; i < COUNT(all); i++)
         barriers += all[i]->bytes * all[i]->stages;
@@ -235,7 +238,7 @@ static bool reads(const struct lang_expr *e)
 }
 
 /* Do ranges come from memory? The producer's threads find them, too. */
-static bool has_busy_ranges(const struct chain_tensor *t)
+bool chain_wgmma_has_busy_ranges(const struct chain_tensor *t)
 {
     bool busy = false;
     for (uint32_t i = 0; i < t->f->nstream; i++) {
@@ -292,12 +295,11 @@ static uint32_t others(const struct chain_tensor *t, const struct chain_plan *p)
 {
     enum { FEW_COLUMNS = 128 };
     const bool busy = has_busy_terms(t);
-    if (getenv("KO")) return (uint32_t)atoi(getenv("KO"));
     if (is_known(t) && busy)
-        return (p->columns > FEW_COLUMNS ? 64 : 88) + loaded(t, p);
+        return (p->columns > FEW_COLUMNS ? 64 : 72) + loaded(t, p);
     if (is_known(t))
         return few_others(t, p) + loaded(t, p);
-    return busy ? 120 + loaded(t, p) : p->columns > FEW_COLUMNS ? 56 : 88;
+    return busy ? 96 + loaded(t, p) : p->columns > FEW_COLUMNS ? 56 : 72;
 }
 
 /* Finds how many columns registers have room for, `least` or more. */
@@ -325,18 +327,36 @@ static bool find_tiles(const struct ptx_target *target, const struct chain_tenso
     return false;
 }
 
+/* What tiles of so many rows have in all, as far as rows do: of ranges that differ all in front of
+ * the diagonal. */
+static int64_t area_of(const struct chain_tensor *t, int64_t rows, int64_t by)
+{
+    const int64_t all = (rows + by - 1) / by * by;
+    return chain_wgmma_differs(t) ? all * (all + by) : all;
+}
+
+/* Are blocks of three warpgroups so much more than rows have, beside those of two? */
+static bool wastes(const struct chain_tensor *t, int64_t rows)
+{
+    enum { MOST = 115 }; /* percent */
+    return area_of(t, rows, 3 * (int64_t)WGMMA_ROWS) * 100 >
+           area_of(t, rows, 2 * (int64_t)WGMMA_ROWS) * MOST;
+}
+
 /* Warpgroups at most, by what a row takes, and as many as there are rows for. */
 static uint32_t most_consumers(const struct chain_tensor *t, const struct chain_plan *p)
 {
     enum { HIGH_TERMS = 64 };
-    const bool light = is_known(t) && !has_busy_terms(t) && !has_busy_ranges(t) &&
+    const bool light = is_known(t) && !has_busy_terms(t) && !chain_wgmma_has_busy_ranges(t) &&
                        t->f->nscore == 1;
     const bool short_rows = p->terms <= HIGH_TERMS && p->columns <= HIGH_TERMS;
     const uint32_t most = light && short_rows ? CHAIN_GROUPS : 2;
     int64_t rows;
-    if (lang_const_int(t->f->row[t->i]->dims[0], &rows) && rows <= (int64_t)most * WGMMA_ROWS)
+    if (!lang_const_int(t->f->row[t->i]->dims[0], &rows))
+        return most;
+    if (rows <= (int64_t)most * WGMMA_ROWS)
         return rows <= WGMMA_ROWS ? 1 : 2;
-    return most;
+    return most > 2 && wastes(t, rows) ? 2 : most;
 }
 
 /* By turns of several, where a tile's products are no longer than its exponentials. */
@@ -366,7 +386,7 @@ bool chain_wgmma_plan(const struct ptx_target *target, const struct chain_tensor
     const uint32_t widest = want.wide ? want.wide : WIDEST;
     const uint32_t narrowest = want.wide ? want.wide : NARROWEST;
     p->high = 1;
-    p->keeps = has_busy_ranges(t) || chain_has_bytes(t) ? KEEPS_MORE : KEEPS;
+    p->keeps = chain_wgmma_has_busy_ranges(t) || chain_has_bytes(t) ? KEEPS_MORE : KEEPS;
     p->stages = want.stages ? want.stages : STAGES;
     p->overlaps = want.overlaps ? want.overlaps : CHAIN_YES;
     p->queries = 1;

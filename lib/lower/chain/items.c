@@ -1,6 +1,13 @@
-/* The rows that a block takes (chain/wgmma.h). An item is a tile of rows of one batch, and blocks
- * take them by turns. Where items differ, by the rows' ranges, the block that was first in one
- * round is last in the next. */
+/* The rows that a block takes (chain/wgmma.h). An item is a tile of rows of one batch; blocks are
+ * as many as the device has multiprocessors, and take items by turns.
+ *
+ * Where items take as long as each other, block b takes every item whose number is b more than a
+ * multiple of the blocks', and those of a batch come side by side: what they read is in the L2
+ * cache then. Where they don't, the first item is the block's number, and the next one is whatever
+ * comes next on a counter: the producer takes it while the one before is computed, and leaves its
+ * number in shared memory. The longest items come first, of as many batches together as the cache
+ * has room for. The counter begins with 0 and wraps around at the last item.
+ */
 #include <config.h>
 
 #include "lower/chain/wgmma.h"
@@ -17,22 +24,61 @@ bool chain_wgmma_differs(const struct chain_tensor *t)
     return false;
 }
 
+/* Batches whose keys and values the cache has room for. */
+static struct cg_val near_of(struct chain_wgmma *k)
+{
+    enum { CACHE = 16 << 20 }; /* bytes, of 50 MB: blocks are not all at the same place */
+    struct cg *g = k->g;
+    uint32_t bytes = 0;
+    for (uint32_t i = 0; i < k->t->f->nscore; i++)
+        bytes += chain_wgmma_terms_of(k, i) * chain_size(&k->t->score[i], MATMUL_B);
+    for (uint32_t i = 0; i < k->t->ncolumn; i++)
+        bytes += k->p->columns * chain_size(&k->t->column[i], MATMUL_B);
+    struct cg_val n = cg_u32(1);
+    if (k->t->f->ends)
+        n = extent_u32(g, extent_of(g, k->t->f->j).v);
+    n = cg_minmax(g, true, n, cg_u32(1));
+    return cg_minmax(g, true, cg_binary(g, OP_DIV, cg_u32(CACHE / bytes), n), cg_u32(1));
+}
+
 /* How many there are. */
 void chain_wgmma_count_items(struct chain_wgmma *k)
 {
     struct cg *g = k->g;
     const struct chain_form *f = k->t->f;
-    struct extent n = k->tiles = extent_divided(g, f->row[k->t->i], chain_wgmma_block_rows(k->p));
-    struct lang_expr *items = n.e;
-    for (uint32_t a = 0; a < f->nrow; a++) {
-        if (a == k->t->i)
-            continue;
-        const struct extent e = extent_of(g, f->row[a]);
-        items = lx_mul(g->a, items, e.e);
-        n = extent_times(g, n, e);
-    }
+    struct extent n = extent_constant(g, 1);
+    k->tiles = extent_divided(g, f->row[k->t->i], chain_wgmma_block_rows(k->p));
+    for (uint32_t a = 0; a < f->nrow; a++)
+        if (a != k->t->i)
+            n = extent_times(g, n, extent_of(g, f->row[a]));
+    k->heads = extent_u32(g, n.v);
+    n = extent_times(g, n, k->tiles);
     k->items = extent_u32(g, n.v);
-    k->grid = k->p->own ? items : lx_min(g->a, items, lx_multiprocessors(g->a));
+    k->grid = k->p->own ? n.e : lx_min(g->a, n.e, lx_multiprocessors(g->a));
+    k->near = k->fetches ? cg_freeze(g, near_of(k)) : cg_u32(1);
+}
+
+/* Item n's batch and its tile, counted from the last. */
+static void find_order(struct chain_wgmma *k, struct cg_val n, struct cg_val *batch,
+                       struct cg_val *tile)
+{
+    struct cg *g = k->g;
+    const struct cg_val tiles = extent_u32(g, k->tiles.v);
+    if (!k->fetches) {
+        struct extent of = k->tiles;
+        struct cg_val rest, last;
+        extent_split(g, cg_index(g, n), of, &rest, &last);
+        *batch = rest;
+        *tile = extent_u32(g, last);
+        return;
+    }
+    const struct cg_val each = cg_binary(g, OP_MUL, tiles, k->near);
+    const struct cg_val first = cg_binary(g, OP_MUL, cg_binary(g, OP_DIV, n, each), k->near);
+    const struct cg_val left = cg_binary(g, OP_SUB, k->heads, first);
+    const struct cg_val side = cg_minmax(g, false, left, k->near);
+    const struct cg_val rest = cg_binary(g, OP_MOD, n, each);
+    *tile = cg_binary(g, OP_DIV, rest, side);
+    *batch = cg_index(g, cg_add(g, first, cg_binary(g, OP_MOD, rest, side)));
 }
 
 /* The rows of item n: those of most terms first, where ranges end later in later rows. */
@@ -40,12 +86,9 @@ static void find_item(struct chain_wgmma *k, struct cg_val item)
 {
     struct cg *g = k->g;
     const struct chain_form *f = k->t->f;
-    struct cg_val n = cg_index(g, item), tile;
+    struct cg_val n, tile;
     uint32_t left = f->nrow - 1;
-    if (left)
-        extent_split(g, n, k->tiles, &n, &tile);
-    else
-        tile = n;
+    find_order(k, item, &n, &tile);
     for (uint32_t a = f->nrow; a-- > 0;) {
         if (a == k->t->i)
             continue;
@@ -54,7 +97,6 @@ static void find_item(struct chain_wgmma *k, struct cg_val item)
         else
             k->x.row[a] = n;
     }
-    tile = extent_u32(g, tile);
     tile = cg_binary(g, OP_SUB, cg_binary(g, OP_SUB, extent_u32(g, k->tiles.v), cg_u32(1)), tile);
     k->x.block_first = cg_freeze(g, cg_mul(g, tile, chain_wgmma_block_rows(k->p)));
     k->x.first = cg_add(g, k->x.block_first, k->before);
@@ -74,19 +116,62 @@ void chain_wgmma_find_tiles(struct chain_wgmma *k)
     k->count = cg_freeze(g, k->count);
 }
 
-void chain_wgmma_for_items(struct chain_wgmma *k, void (*body)(struct chain_wgmma *k))
+/* Takes the next item from the counter, and leaves its number for others. */
+static void fetch(struct chain_wgmma *k, int32_t at)
 {
     struct cg *g = k->g;
-    const struct cg_val block = cg_special(g, SP_CTAID_X), blocks = cg_special(g, SP_NCTAID_X);
-    const uint32_t head = cg_label(g, "item"), done = cg_label(g, "items");
-    const int32_t at = ring_mutable(g, block);
-    struct cg_val step = blocks;
-    int32_t turns = -1;
-    struct cg_nest nest;
-    if (chain_wgmma_differs(k->t)) {
-        step = cg_binary(g, OP_SUB, cg_mul(g, cg_binary(g, OP_SUB, blocks, block), 2), cg_u32(1));
-        turns = ring_mutable(g, step);
+    const struct ring *r = &k->of_item.ring;
+    struct lang_expr *one = lx_int(g->a, 1);
+    const struct lang_symbol *taken = cg_temp(g, "taken", DT_U32, 1, &one, true);
+    const struct cg_place_of counter = cg_address(g, taken, cg_index(g, cg_u32(0)));
+    const struct cg_val is_first = cg_binary(g, OP_EQ, r->lane, cg_u32(0));
+    const uint32_t fetched = cg_label(g, "fetched");
+    ring_wait(r, RING_EMPTY);
+    cg_jump_if(g, cg_reg(g, is_first), false, fetched);
+    const size_t mark = cg_scope_open(g);
+    PTX(&g->b, "atom.global.inc.u32", ptx_r(at), cg_mem(counter),
+        cg_op(g, cg_binary(g, OP_SUB, k->items, cg_u32(1))));
+    CG_ASSIGN(g, at, "add.s32", ptx_r(at), cg_op(g, cg_special(g, SP_NCTAID_X)));
+    PTX(&g->b, "st.shared.u32", ptx_mem(cg_reg(g, ring_stage(r)), 0), ptx_r(at));
+    PTX(&g->b, "mbarrier.arrive.shared::cta.b64", ptx_sink(), ptx_mem(r->full, 0));
+    cg_scope_close(g, mark);
+    cg_place(g, fetched);
+    cg_loop_head(g);
+}
+
+/* The next item: `at` becomes its number, the same in all lanes. */
+static void go_on(struct chain_wgmma *k, bool leads, int32_t at)
+{
+    struct cg *g = k->g;
+    const struct ring *r = &k->of_item.ring;
+    const struct ptx_operand all = ptx_imm(UINT32_MAX);
+    if (!k->fetches) {
+        CG_ASSIGN(g, at, "add.s32", ptx_r(at), cg_op(g, cg_special(g, SP_NCTAID_X)));
+        return;
     }
+    if (leads) {
+        fetch(k, at);
+    } else {
+        ring_wait(r, RING_FULL);
+        CG_ASSIGN(g, at, "ld.shared.u32", ptx_mem(cg_reg(g, ring_stage(r)), 0));
+    }
+    cg_move(g, at,
+            shuffle(g, SHUFFLE_IDX, cg_value(DT_U32, at), ptx_imm(0), ptx_imm(31), all, NULL));
+    if (!leads) {
+        ring_note(r, &k->of_item.release);
+        ring_release(r, &k->of_item.release, k->of_item.release.mine);
+    }
+    ring_next(r);
+}
+
+void chain_wgmma_for_items(struct chain_wgmma *k, bool leads, void (*body)(struct chain_wgmma *k))
+{
+    struct cg *g = k->g;
+    const uint32_t head = cg_label(g, "item"), done = cg_label(g, "items");
+    const int32_t at = ring_mutable(g, cg_special(g, SP_CTAID_X));
+    struct cg_nest nest;
+    if (k->fetches && !leads)
+        k->of_item.release = ring_release_here(&k->of_item.ring);
     cg_place(g, head);
     cg_loop_head(g);
     const size_t mark = cg_scope_open(g);
@@ -97,17 +182,13 @@ void chain_wgmma_for_items(struct chain_wgmma *k, void (*body)(struct chain_wgmm
     ring_varies(&k->of_v.ring, &nest);
     if (k->turns)
         ring_varies(&k->of_raw.ring, &nest);
+    if (k->fetches)
+        ring_varies(&k->of_item.ring, &nest);
     const struct cg_val n = cg_freeze(g, cg_value(DT_U32, at));
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, n, k->items)), false, done);
     find_item(k, n);
     body(k);
-    if (turns >= 0) {
-        step = cg_value(DT_U32, turns);
-        CG_ASSIGN(g, at, "add.s32", ptx_r(at), ptx_r(turns));
-        cg_move(g, turns, cg_binary(g, OP_SUB, cg_mul(g, blocks, 2), step));
-    } else {
-        cg_move(g, at, cg_add(g, cg_value(DT_U32, at), step));
-    }
+    go_on(k, leads, at);
     cg_jump(g, head);
     cg_nest_close(g, &nest);
     cg_scope_close(g, mark);

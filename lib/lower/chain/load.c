@@ -110,6 +110,8 @@ void chain_wgmma_begin_rings(struct chain_wgmma *k, unsigned parity)
     ring_begin(&k->of_v.ring, parity);
     if (k->turns)
         ring_begin(&k->of_raw.ring, parity);
+    if (k->fetches)
+        ring_begin(&k->of_item.ring, parity);
 }
 
 void chain_wgmma_produce(struct chain_wgmma *k)
@@ -122,7 +124,7 @@ void chain_wgmma_produce(struct chain_wgmma *k)
     size_t mark = cg_scope_open(g);
     k->before = cg_u32(0);
     chain_wgmma_begin_rings(k, 1);
-    chain_wgmma_for_items(k, produce_item);
+    chain_wgmma_for_items(k, true, produce_item);
     cg_scope_close(g, mark);
     cg_jump(g, g->exit);
     if (!k->turns)

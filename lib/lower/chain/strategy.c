@@ -432,6 +432,25 @@ static struct lang_expr *either(struct cg *g, struct lang_expr *x, struct lang_e
     return x ? lx_select(g->a, x, lx_bool(g->a, true), y) : y;
 }
 
+/* The sizes for which wgmma is faster: rows for half of the multiprocessors, since blocks don't
+ * share rows by it, or few terms. NULL: all. */
+static struct lang_expr *worth_wgmma(struct cg *g, const struct chain_tensor *t,
+                                     const struct chain_plan *p)
+{
+    enum { FEW_TERMS = 1024 };
+    struct arena *a = g->a;
+    const struct chain_form *f = t->f;
+    struct lang_expr *items = lx_ceil_div_int(a, f->row[t->i]->dims[0], (int64_t)p->warps * 16);
+    for (uint32_t i = 0; i < f->nrow; i++)
+        if (i != t->i)
+            items = lx_mul(a, items, f->row[i]->dims[0]);
+    struct lang_expr *many = lx_at_least(a, items, lower_multiprocessors(g->target) / 2);
+    int64_t always;
+    if (f->ends)
+        many = either(g, lx_at_most(a, f->j->dims[0], FEW_TERMS), many);
+    return lang_const_int(many, &always) && always ? NULL : many;
+}
+
 /* before: when they are taken. */
 static bool lower_all_wgmma(struct cg *g, const struct chain_tensor *t,
                             const struct chain_options *want, struct variant_set *all,
@@ -460,6 +479,11 @@ static bool lower_all_wgmma(struct cg *g, const struct chain_tensor *t,
             lacks = chain_wgmma_lacks(g->a, g->target, t, &p);
             continue;
         }
+        int64_t never;
+        if (want->mma == CHAIN_BY_ANY)
+            p.few = worth_wgmma(g, t, &p);
+        if (p.few && lang_const_int(p.few, &never) && !never)
+            continue;
         if (!lower_wgmma(g, t, &p, all))
             return false;
         *before = p.when ? either(g, *before, p.when) : *before;
@@ -470,19 +494,24 @@ static bool lower_all_wgmma(struct cg *g, const struct chain_tensor *t,
     return true;
 }
 
+/* Rows that are few by mma.sync first, unless wgmma is asked for; then wgmma; then what is left. */
 static bool lower_tensor(struct cg *g, const struct chain_tensor *t,
                          const struct chain_options *want, bool by_wgmma, struct variant_set *all)
 {
     const bool open = is_any_open(t);
     const struct chain_options rest = {.split = want->split};
+    const enum kind last = by_wgmma && want->mma != CHAIN_BY_WGMMA ? GROUP : FEW;
     struct lang_expr *before = NULL;
-    if (by_wgmma && !lower_all_wgmma(g, t, want, all, &before))
-        return false;
-    if (by_wgmma) /* tiles and warps are wgmma's */
-        want = &rest;
+    bool is_next = by_wgmma;
     for (uint32_t n = 0; n < COUNT(entries[0]) && entries[open][n].most && !all->done; n++) {
         const enum kind kind = entries[open][n].kind;
-        if (!is_wanted(g, t, want, kind))
+        if (is_next && (kind > last || last == FEW)) {
+            is_next = false;
+            if (!lower_all_wgmma(g, t, want, all, &before))
+                return false;
+            want = &rest; /* tiles and warps are wgmma's */
+        }
+        if (all->done || !is_wanted(g, t, want, kind))
             continue;
         struct chain_plan p = plan_of(t, want, entries[open][n].most, open, kind);
         choose_rows(g, t, kind, &p);
@@ -514,12 +543,13 @@ static bool lower_repair(struct cg *g, const struct chain_tensor *t, const struc
     return !g->failed;
 }
 
-/* Is wgmma taken? No GPU has run this code yet: it is for those who ask. */
+/* Is wgmma taken? Where nobody says, unless the tile or the split is mma.sync's. */
 static bool takes_wgmma(struct cg *g, const struct fitting *f, const struct chain_options *want,
                         struct buf *why)
 {
-    return f->has_tensor && want->mma == CHAIN_BY_WGMMA &&
-           chain_wgmma_fits(g->target, &f->tensor, why);
+    const bool may = want->mma == CHAIN_BY_WGMMA ||
+                     (want->mma == CHAIN_BY_ANY && !want->tile[0] && !want->warps && !want->split);
+    return f->has_tensor && may && chain_wgmma_fits(g->target, &f->tensor, why);
 }
 
 static bool lower(struct cg *g, void *form, const void *options)

@@ -160,6 +160,8 @@ void chain_wgmma_turn(struct chain_wgmma *k)
     k->before = cg_u32(0);
     chain_wgmma_begin_rings(k, 1);
     ring_begin(&k->of_raw.ring, 0);
+    if (k->fetches)
+        ring_begin(&k->of_item.ring, 0);
     k->of_raw.release = ring_release_here(&k->of_raw.ring);
-    chain_wgmma_for_items(k, turn_item);
+    chain_wgmma_for_items(k, false, turn_item);
 }

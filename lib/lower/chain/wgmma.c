@@ -382,7 +382,7 @@ static void consume(struct chain_wgmma *k)
     k->of_v.release = ring_release_here(&k->of_v.ring);
     if (k->p->turns == CHAIN_YES)
         begin_turns(k);
-    chain_wgmma_for_items(k, consume_item);
+    chain_wgmma_for_items(k, false, consume_item);
 }
 
 /* ---- the kernel ------------------------------------------------------------------------------ */
@@ -421,6 +421,8 @@ static void begin(struct chain_wgmma *k)
     begin_ring(k, &k->of_v, &bytes);
     if (k->turns)
         begin_ring(k, &k->of_raw, &bytes);
+    if (k->fetches)
+        begin_ring(k, &k->of_item, &bytes);
     for (uint32_t i = 0; i < k->t->f->nscore; i++) {
         chain_wgmma_make_map(k, &k->q[i]);
         chain_wgmma_make_map(k, &k->k[i]);
@@ -436,6 +438,7 @@ static void make_barriers(struct chain_wgmma *k)
     struct cg *g = k->g;
     const uint32_t arrivals[] = {1, k->p->warps}, made = cg_label(g, "made");
     const uint32_t of_raw[] = {1, CHAIN_TURNERS}, of_v[] = {CHAIN_TURNERS, k->p->warps};
+    const uint32_t of_item[] = {1, k->p->warps + (k->turns ? CHAIN_TURNERS : 0)};
     const size_t mark = cg_scope_open(g);
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_EQ, k->thread, cg_u32(0))), false, made);
     for (uint32_t i = 0; i < k->t->f->nscore; i++) {
@@ -449,6 +452,8 @@ static void make_barriers(struct chain_wgmma *k)
     ring_init(&k->of_v.ring, k->turns ? of_v : arrivals);
     if (k->turns)
         ring_init(&k->of_raw.ring, of_raw);
+    if (k->fetches)
+        ring_init(&k->of_item.ring, of_item);
     PTX0(&g->b, "fence.mbarrier_init.release.cluster");
     cg_scope_close(g, mark);
     cg_place(g, made);

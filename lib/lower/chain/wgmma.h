@@ -46,11 +46,13 @@ struct chain_wgmma {
     int32_t shared;
     /* of 8 bits v is turned: raw is what comes, and v what is multiplied */
     struct chain_box q[CHAIN_SCORES], k[CHAIN_SCORES], v[CHAIN_COLUMNS], raw[CHAIN_COLUMNS];
-    struct chain_store of_q, of_k, of_v, of_raw;
+    struct chain_store of_q, of_k, of_v, of_raw, of_item;
     bool turns;
+    bool fetches;        /* blocks take items from a counter: the producer does, and tells others */
     struct extent tiles; /* of rows */
     struct lang_expr *grid;
-    struct cg_val items;        /* u32 */
+    struct cg_val items, heads; /* u32: all; batches, of which each has .tiles */
+    struct cg_val near;         /* u32: batches whose items come side by side */
     struct cg_val first, count; /* u32: where the item's first tile of j begins; of these */
     /* of consumers: */
     int32_t high, always, never;  /* the descriptors' word; predicates */
@@ -77,12 +79,15 @@ uint32_t chain_wgmma_lay_all(struct chain_wgmma *k);
 
 /* Do rows of the same batch have different ranges? */
 bool chain_wgmma_differs(const struct chain_tensor *t);
+/* Do ranges come from memory? */
+bool chain_wgmma_has_busy_ranges(const struct chain_tensor *t);
 /* Finds how many there are. */
 void chain_wgmma_count_items(struct chain_wgmma *k);
 /* Finds the tiles of j that have terms of the item's rows. */
 void chain_wgmma_find_tiles(struct chain_wgmma *k);
-/* The block's items one after the other: .x has where their rows are. */
-void chain_wgmma_for_items(struct chain_wgmma *k, void (*body)(struct chain_wgmma *k));
+/* The block's items one after the other: .x has where their rows are. leads: the warp is the one
+ * that takes them from the counter. */
+void chain_wgmma_for_items(struct chain_wgmma *k, bool leads, void (*body)(struct chain_wgmma *k));
 
 /* ---- chain/load.c ---------------------------------------------------------------------------- */
 
