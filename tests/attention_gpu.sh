@@ -5,11 +5,11 @@
 #
 # A machine may lend ten minutes at a time: PART,... chooses, and -s begins nothing more after so many seconds.
 #
-# verify     specs/attention by both code ways: mma.sync, of code for sm_80, and wgmma, where a GPU is sm_90 and a spec takes it.
+# verify     specs/attention by code for sm_80, which has mma.sync, and, where a GPU is sm_90, by that for sm_90a.
 # large      their large cases, a sample of each output, likewise.
-# random     COUNT (500) specs of tests/attention/generate.py.
-# sanitizer  compute-sanitizer's four tools over a small case of each of some specs, both ways.
-# bench      kaio-bench --suite attention [--types TYPES] beside cuDNN and the schedule with wgmma, into DIR/bench.json.
+# random     COUNT (500) specs of tests/attention/generate.py, ten by each code in turn.
+# sanitizer  compute-sanitizer's four tools over small cases of some specs, by both codes.
+# bench      kaio-bench --suite attention [--types TYPES] beside cuDNN and, on sm_90, mma.sync, into DIR/bench.json.
 # torch      tests/pytorch_attention.py: beside PyTorch's SDPA and compiled FlexAttention, into DIR/torch.csv.
 # What is slow runs last. Exit status: 0, 1 something is wrong, 2 usage, 77 there is no GPU.
 set -u
@@ -98,45 +98,43 @@ each() {
     ((i == $#)) || echo "of $# only $i were begun in $limit seconds"
 }
 
-# Specs as they are, and those that can be asked for wgmma.
-mkdir -p "$out/wgmma"
+# A way is a target and a spec.
+targets=(sm_80)
+[ $hopper = no ] || targets+=(sm_90a)
 ways=()
 for spec in specs/attention/*.yaml; do
-    ways+=("$spec")
-    wgmma=$out/wgmma/$(basename "$spec")
-    { cat "$spec" && echo 'schedule: {mma: wgmma}'; } >"$wgmma"
-    if [ $hopper = yes ] && kaio-emit -t sm_90a "$wgmma" >/dev/null 2>&1; then ways+=("$wgmma"); fi
+    for target in "${targets[@]}"; do ways+=("$target:$spec"); done
 done
 
-# target_of SPEC: sets target and name by the folder that the spec is in.
-target_of() {
-    name=$(basename "$1" .yaml) target=sm_80
-    case $1 in
-    "$out"/wgmma/*) target=sm_90a name=$name.wgmma ;;
-    esac
+# way_of WAY: sets target, spec and a name.
+way_of() {
+    target=${1%%:*} spec=${1#*:}
+    name=$(basename "$spec" .yaml).$target
 }
 
 verify_one() {
-    local target name
-    target_of "$1"
-    try "$name.cases" kaio-verify --run --repeat -d "$device" -t "$target" "$1"
-    try "$name.shapes" kaio-verify --run --shapes=4 -d "$device" -t "$target" "$1"
+    local target spec name
+    way_of "$1"
+    try "$name.cases" kaio-verify --run --repeat -d "$device" -t "$target" "$spec"
+    try "$name.shapes" kaio-verify --run --shapes=4 -d "$device" -t "$target" "$spec"
 }
 large_one() {
-    local target name
-    target_of "$1"
-    try "$name.large" kaio-verify --run --all --fill=normal --sample=1000 -d "$device" -t "$target" "$1"
+    local target spec name
+    way_of "$1"
+    try "$name.large" kaio-verify --run --all --fill=normal --sample=1000 -d "$device" -t "$target" "$spec"
 }
 random_one() {
-    try "random.$(basename "$1" .yaml)" kaio-verify --run -d "$device" -t sm_80 "$1"
+    local target spec name
+    way_of "$1"
+    try "random.$name" kaio-verify --run -d "$device" -t "$target" "$spec"
 }
 sanitize_one() {
-    local target name tool case
-    target_of "$1"
+    local target spec name tool case
+    way_of "$1"
     for tool in memcheck racecheck initcheck synccheck; do
         for case in odd edges; do
             try "$name.$case.$tool" compute-sanitizer --tool $tool --error-exitcode 9 --launch-timeout 120 \
-                kaio-verify --run -d "$device" -t "$target" --fill=normal "$1" $case
+                kaio-verify --run -d "$device" -t "$target" --fill=normal "$spec" $case
         done
     done
 }
@@ -146,11 +144,14 @@ if wanted verify; then each verify_one "${ways[@]}"; fi
 if wanted random; then
     # several kernels to a file: a process for each would take longer than the kernels
     mkdir -p "$out/random"
+    drawn=()
     for ((i = 0; i < count; i += 10)); do
         n=$((count - i < 10 ? count - i : 10))
-        python3 tests/attention/generate.py 20 $n $i >"$out/random/$(printf %05d $i).yaml" || exit 2
+        file=$out/random/$(printf %05d $i).yaml
+        python3 tests/attention/generate.py 20 $n $i >"$file" || exit 2
+        drawn+=("${targets[i / 10 % ${#targets[@]}]}:$file")
     done
-    each random_one "$out"/random/*.yaml
+    each random_one "${drawn[@]}"
 fi
 
 if wanted sanitizer; then
@@ -181,7 +182,7 @@ export LD_LIBRARY_PATH=$wheels${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 
 if wanted bench; then
     rivals=(--vs cudnn)
-    [ $hopper = yes ] && rivals+=(--vs 'schedule:{mma: wgmma}')
+    [ $hopper = yes ] && rivals+=(--vs 'schedule:{mma: sync}')
     kaio-bench -d "$device" --suite attention ${types:+--types "$types"} "${rivals[@]}" --runs 12 --time-per-round 10 \
         -o "$out/bench.json" 2>"$out/bench.log" &
     bench=$!

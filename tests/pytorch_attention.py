@@ -6,7 +6,7 @@ scaled_dot_product_attention by cuDNN and by FlashAttention-2, and beside compil
                                [--no-compile] [--list] [--self-test]
 
 As tests/pytorch.py does it: kaio's side is what  kaio-bench --dry-run --format=json --keep  says, loaded into PyTorch's own
-context. On sm_90 it is there twice, by mma.sync and by wgmma. Contenders take turns in rounds, each in an order of its own.
+context. On sm_90 it is there twice, the second time by mma.sync. Contenders take turns in rounds, each in an order of its own.
 Forward passes are captured into graphs; gradients, which PyTorch computes by its autograd, are queued. Results are
 compared with kaio's own, which kaio-verify and kaio-bench check. A contender that has none, or that is off, has no time.
 
@@ -27,7 +27,7 @@ import time
 
 import pytorch as base
 
-WGMMA = "{mma: wgmma}"
+SYNC = "{mma: sync}"
 DECODING = ("decode", "paged")
 # of a kernel's name, what may be asked of PyTorch
 CAUSAL = ("causal", "backward_causal", "softcap", "alibi", "window", "documents")
@@ -40,7 +40,7 @@ def plans_of(args, keep):
     """{(kernel, case): {contender: plan}}, in the order of the suite."""
     command = [args.bench, "--dry-run", "--format=json", "-t", args.target, f"--keep={keep}", "--suite=attention"]
     command += [f"--types={','.join(args.types)}"] if args.types else []
-    command += ["--vs=schedule:" + WGMMA] if args.target == "sm_90a" else []
+    command += ["--vs=schedule:" + SYNC] if args.target == "sm_90a" else []
     done = subprocess.run(command + args.cases, capture_output=True, text=True)
     plans = {}
     for line in done.stdout.splitlines():
@@ -300,7 +300,7 @@ def contenders_of(torch, driver, plans, sets, args):
     made = []
     for name, plan in plans.items():
         kaio = Kaio(torch, driver, plan, sets)
-        made.append(base.Contender("kaio" if name == "kaio" else "kaio-wgmma", kaio.enqueue))
+        made.append(base.Contender("kaio" if name == "kaio" else "kaio-sync", kaio.enqueue))
     want = first_results(made[0].enqueue(0), kernel)
     for name, function in rivals_of(torch, next(iter(plans.values())), sets, not args.no_compile):
         rival = base.Contender(name, function)

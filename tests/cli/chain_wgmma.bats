@@ -91,8 +91,8 @@ mma: wgmma, warps: 16|by wgmma a block has 64, 128 or 192 rows, 16 of each warp,
 mma: wgmma, tile: [128, 72]|a step takes a multiple of 16 of 'j', at most 256, not 72
 mma: wgmma, tile: [128, 256]|wgmma does not fit: tiles of 128 x 256, and of 128 columns, take some
 mma: sync, stages: 2|'stages' is for 'mma: wgmma'
-overlap: no|'overlap' is for 'mma: wgmma'
-pingpong: yes|'pingpong' is for 'mma: wgmma'
+split: 2, overlap: no|'overlap' is for 'mma: wgmma'
+warps: 4, pingpong: yes|'pingpong' is for 'mma: wgmma'
 mma: none, blocks: tiles|'blocks' is for 'mma: wgmma'
 END
 }
@@ -244,13 +244,23 @@ END
     done
 }
 
-@test "only a schedule that asks gets it" {
+@test "nobody has to ask for it, and a schedule of mma.sync's does not get it" {
     attention causal "${heads[@]}" 'R' ''
+    sed -i '/^schedule/d' k.yaml
     run -0 kaio-emit --explain -v -t sm_90a -D T=f16 k.yaml
-    [[ $output == *"causal: wgmma of f16, tiles "* ]]
-    sed -i 's/, mma: wgmma//' k.yaml
-    run -0 kaio-emit --explain -v -t sm_90a -D T=f16 k.yaml
-    [[ $output != *wgmma* ]]
+    [[ $output == *"mma.sync of f16, tiles 16 x 32"*"causal_wgmma_64"*"wgmma of f16, tiles "*"causal_64"*"mma.sync"* ]]
+    local words
+    for words in 'mma: sync' 'split: 2' 'tile: [64, 32]' 'warps: 4'; do
+        { cat k.yaml && echo "schedule: {$words}"; } >said.yaml
+        run -0 kaio-emit --explain -v -t sm_90a -D T=f16 said.yaml
+        [[ $output == *"mma.sync of f16"* && $output != *wgmma* ]]
+    done
+    # rows for few multiprocessors share long keys instead
+    local sizes=(-D T=f16 -D b=1 -D d=64 -D e=64 -D hq=1 -D n=8192)
+    run -0 kaio-emit --explain -v -t sm_90a "${sizes[@]}" -D m=256 k.yaml
+    [[ $output == *"mma.sync of f16"* && $output != *wgmma* ]]
+    run -0 kaio-emit --explain -v -t sm_90a "${sizes[@]}" -D m=16384 k.yaml
+    [[ $output == *"wgmma of f16"* ]]
 }
 
 @test "what is in the way of wgmma is told" {
