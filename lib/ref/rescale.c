@@ -78,11 +78,10 @@ static bool is_narrow(enum dtype t)
     return dtype_bits(t) < 32;
 }
 
-/* Is it 0 or 1 for certain, as the exponentials of -inf and of 0 are? These are exact however they
- * are scaled. */
+/* Is it 0 for certain, as the exponential of -inf is? That is exact however it is scaled. */
 static bool is_certain(const struct vec *x, int l)
 {
-    return x->e[l] == 0 && (x->v[l] == 0 || x->v[l] == 1);
+    return x->e[l] == 0 && x->v[l] == 0;
 }
 
 /* The factor of a term as it may be when it was computed from another maximum, and what was made of

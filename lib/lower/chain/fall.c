@@ -154,6 +154,11 @@ struct cg_val chain_rescaling(struct chain_tile *x, uint32_t n, uint32_t row, st
     return cg_library(g, of->base2 ? "exp2_f32" : "exp_f32", 1, &by);
 }
 
+static bool is_name(const struct lang_expr *e, const struct lang_symbol *sym)
+{
+    return e->kind == E_NAME && e->sym == sym;
+}
+
 /* ---- references ------------------------------------------------------------------------------ */
 
 /* The maximum whose sums are rescaled rarely: the only one there is; -1: none is. */
@@ -181,11 +186,6 @@ static bool is_uniform(const struct chain_tile *x, const struct lang_expr *e)
     for (uint32_t i = 0; i < e->nargs; i++)
         uniform &= is_uniform(x, e->args[i]);
     return uniform;
-}
-
-static bool is_name(const struct lang_expr *e, const struct lang_symbol *sym)
-{
-    return e->kind == E_NAME && e->sym == sym;
 }
 
 /* The w of e, which is w times score n; NULL: it is none. */
@@ -275,21 +275,31 @@ void chain_fall_follow(struct chain_tile *x)
         cg_move(x->g, x->reference[row], maximum(x, row));
 }
 
-/* Has the maximum of a row of the warp grown by more than the slack? */
+/* Is x more than y by more than the slack? */
+static struct cg_val is_above(struct cg *g, struct cg_val x, struct cg_val y)
+{
+    return cg_binary(g, OP_GT, cg_binary(g, OP_SUB, x, y), constant(g, SLACK));
+}
+
+/* Has the maximum of a row of the warp grown by more than the slack, or what terms subtract? In the
+ * first tile with terms it has. */
 static void find_grown(struct chain_tile *x)
 {
     struct cg *g = x->g;
-    struct cg_val grown = cg_bool(g, false);
+    const struct lang_symbol *top = stream(x, (uint32_t)x->top)->sym;
     const struct lang_expr *before = NULL;
+    struct cg_val grown = cg_bool(g, false);
+    for (uint32_t row = 0; row < rows_of(x); row++)
+        grown = cg_binary(g, OP_LOR, grown, is_above(g, maximum(x, row), reference(x, row)));
     for (uint32_t n = 0; n < x->t->f->nstream; n++) {
         const struct chain_stream *s = stream(x, n);
-        if (s->running < 0 || (before && matmul_same(before, s->base)))
+        if (s->running < 0 || is_name(s->base, top) || (before && matmul_same(before, s->base)))
             continue;
         before = s->base;
         for (uint32_t row = 0; row < rows_of(x); row++) {
-            const struct cg_val by = cg_binary(g, OP_SUB, base_at(x, n, row, maximum(x, row)),
-                                               base_at(x, n, row, reference(x, row)));
-            grown = cg_binary(g, OP_LOR, grown, cg_binary(g, OP_GT, by, constant(g, SLACK)));
+            const struct cg_val now = base_at(x, n, row, maximum(x, row));
+            const struct cg_val was = base_at(x, n, row, reference(x, row));
+            grown = cg_binary(g, OP_LOR, grown, is_above(g, now, was));
         }
     }
     PTX(&g->b, "vote.sync.any.pred", ptx_r(x->grown), ptx_r(cg_reg(g, grown)), ptx_imm(UINT32_MAX));
