@@ -109,6 +109,41 @@ void ptx_settle_version(struct ptx_module *m)
     m->version = version;
 }
 
+/* ---- words ----------------------------------------------------------------------------------- */
+
+/* A module has a few hundred at most. */
+enum { WORDS = 512 };
+
+static uint32_t hash_words(const struct ptx_words *w)
+{
+    uint32_t h = 0;
+    for (size_t i = 0; i < PTX_MC_COUNT; i++)
+        h = (h ^ w->mod[i]) * 16777619u;
+    for (size_t i = 0; i < PTX_MAX_TYPES; i++)
+        h = (h ^ w->type[i]) * 16777619u;
+    return (h ^ h >> 16) % WORDS;
+}
+
+void ptx_set_words(struct ptx_module *m, struct ptx_inst *in, const struct ptx_words *words)
+{
+    if (!m->words)
+        m->words = ARENA_ARRAY(m->arena, WORDS, const struct ptx_words *);
+    const struct ptx_words **at = &m->words[hash_words(words)];
+    if (!*at || memcmp(*at, words, sizeof *words) != 0) { /* those of before stay with others */
+        struct ptx_words *fresh = ARENA_NEW(m->arena, struct ptx_words);
+        *fresh = *words;
+        *at = fresh;
+    }
+    in->mod = (*at)->mod;
+    in->type = (*at)->type;
+}
+
+bool ptx_same_words(const struct ptx_inst *x, const struct ptx_inst *y)
+{
+    return x->mod == y->mod || (memcmp(x->mod, y->mod, PTX_MC_COUNT * sizeof *x->mod) == 0 &&
+                                memcmp(x->type, y->type, PTX_MAX_TYPES * sizeof *x->type) == 0);
+}
+
 /* ---- bodies ---------------------------------------------------------------------------------- */
 
 /* The families of registers, in the order that their declarations are written. */
@@ -363,13 +398,15 @@ struct ptx_form {
 };
 enum { FORMS = 256 };
 
-static struct ptx_inst match(const char *mnemonic, size_t n)
+static struct ptx_inst match(struct ptx_module *m, const char *mnemonic, size_t n)
 {
     struct ptx_word words[PTX_MAX_WORDS];
-    struct ptx_inst in = {.noperand = (uint8_t)n};
+    struct ptx_spelling found;
     size_t nword = ptx_split(mnemonic, strlen(mnemonic), words), least, most;
-    if (nword == 0 || !ptx_match(words, nword, n, &in))
+    if (nword == 0 || !ptx_match(words, nword, n, &found))
         INTERNAL_ERROR("no such instruction: %s", mnemonic);
+    struct ptx_inst in = {.op = found.op, .noperand = (uint8_t)n};
+    ptx_set_words(m, &in, &found.words);
     ptx_operand_range(&in, &least, &most);
     if (n < least || n > most)
         INTERNAL_ERROR("wrong number of operands: %s", mnemonic);
@@ -385,7 +422,7 @@ static const struct ptx_inst *form_of(struct ptx_module *m, const char *mnemonic
         m->form = ARENA_ARRAY(m->arena, FORMS, struct ptx_form);
     struct ptx_form *f = &m->form[(h ^ h >> 16) % FORMS];
     if (!f->mnemonic || f->n != n || strcmp(f->mnemonic, mnemonic) != 0)
-        *f = (struct ptx_form){arena_strdup(m->arena, mnemonic), n, match(mnemonic, n)};
+        *f = (struct ptx_form){arena_strdup(m->arena, mnemonic), n, match(m, mnemonic, n)};
     return &f->in;
 }
 
@@ -399,7 +436,8 @@ void ptx_emit(struct ptx_builder *b, int32_t guard, bool guard_neg, const char *
     /* A { } group that the caller uses twice becomes two: ptx_finish() renumbers each in its
      * place. */
     for (size_t i = 0; i < n; i++)
-        in.operand[i].elem = copy(b->module->arena, operands[i].nelem, operands[i].elem);
+        if (operands[i].nelem)
+            in.operand[i].elem = copy(b->module->arena, operands[i].nelem, operands[i].elem);
     item_new(b, PTX_I_INST)->inst = in;
 }
 

@@ -55,11 +55,16 @@ struct ptx_word {
 };
 enum { PTX_MAX_WORDS = 24 };
 
-/* Sets op, mod and type of in from the first row that fits the words (in the row's order; else in
- * any order), and noperand if any row takes that many (PTX_ANY_COUNT: don't ask). Returns false
- * when no row fits. */
+/* Sets *found from the first row that fits the words (in the row's order; else in any order), and
+ * noperand if any row takes that many (PTX_ANY_COUNT: don't ask). Returns false when no row fits,
+ * and *found stays. */
 enum { PTX_ANY_COUNT = 99 };
-bool ptx_match(const struct ptx_word *words, size_t n, size_t noperand, struct ptx_inst *in);
+bool ptx_match(const struct ptx_word *words, size_t n, size_t noperand, struct ptx_spelling *found);
+/* The instruction that s spells, without operands; its words are those of s. */
+static inline struct ptx_inst ptx_as_spelled(const struct ptx_spelling *s)
+{
+    return (struct ptx_inst){.op = s->op, .guard = -1, .mod = s->words.mod, .type = s->words.type};
+}
 /* Splits "add.rn.f32"; 0 when it has too many words. */
 size_t ptx_split(const char *mnemonic, size_t len, struct ptx_word words[PTX_MAX_WORDS]);
 /* The n rows of that name, or NULL; all names, NULL at the end; the text of a word by its

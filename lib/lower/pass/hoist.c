@@ -385,9 +385,8 @@ static bool same_operands(const struct ptx_inst *x, const struct ptx_inst *y)
 
 static bool same(const struct ptx_inst *x, const struct ptx_inst *y)
 {
-    return x->op == y->op && x->noperand == y->noperand &&
-           memcmp(x->mod, y->mod, sizeof x->mod) == 0 &&
-           memcmp(x->type, y->type, sizeof x->type) == 0 && same_operands(x, y);
+    return x->op == y->op && x->noperand == y->noperand && ptx_same_words(x, y) &&
+           same_operands(x, y);
 }
 
 static uint32_t hash(const struct ptx_inst *in)
