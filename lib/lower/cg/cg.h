@@ -34,19 +34,10 @@ struct cg_val {
 };
 
 enum { CG_KEY_MAX = 9 }; /* operands of a numbered instruction */
-struct cg_key_operand {
-    uint64_t bits;
-    const struct ptx_var *var;
-    int32_t reg;
-    uint32_t version;
-    uint32_t kind;
-};
 struct cg_number {
-    const char *mnemonic; /* interned */
-    enum ptx_mod type;    /* of the register; 0 for cg_remember() */
-    uint32_t first;       /* its operands in key_operands */
-    uint32_t nop;
-    uint32_t bucket;
+    uint32_t hash;
+    uint32_t first; /* its key in key_words */
+    uint32_t nword;
     int32_t next; /* index + 1 of the next in the bucket */
     int32_t reg;
 };
@@ -57,9 +48,9 @@ struct cg_spare {
     VEC(struct ptx_item) items;
     VEC(struct ptx_reg) regs;
     VEC(struct cg_number) numbers;
-    VEC(struct cg_key_operand) key_operands;
+    VEC(uint32_t) key_words;
 };
-enum { CG_ITEMS = 1 << 14, CG_NUMBERS = CG_ITEMS, CG_KEY_OPERANDS = 2 * CG_ITEMS };
+enum { CG_ITEMS = 1 << 14, CG_NUMBERS = CG_ITEMS, CG_KEY_WORDS = 8 * CG_ITEMS };
 enum { CG_INTERNED = 1 << 10 };
 enum { CG_BUCKETS = 1 << 14 };
 
@@ -250,8 +241,9 @@ struct cg {
     uint32_t reserved; /* the static shared memory that they take, once that is known */
 
     VEC(struct cg_number) numbers;
-    VEC(struct cg_key_operand) key_operands;
+    VEC(uint32_t) key_words;
     const char **interned;   /* CG_INTERNED mnemonics, hashed */
+    uint32_t nfull;          /* texts that found no room among them */
     int32_t *bucket;         /* CG_BUCKETS: index + 1 of the latest entry, 0 = none */
     VEC(struct cg_sum) sums; /* by register */
     VEC(struct cg_part) parts;

@@ -234,7 +234,7 @@ void cg_move_new(struct cg *g, int32_t reg, struct cg_val v, struct cg_since sin
     in->operand[0].reg = reg;
     for (size_t i = since.numbers; i < g->numbers.n; i++)
         if (g->numbers.v[i].reg == from)
-            g->numbers.v[i].mnemonic = NULL; /* which no key has */
+            g->numbers.v[i].nword = 0; /* which no key has */
     cg_assigned(g, reg);
 }
 
