@@ -180,28 +180,12 @@ struct ptx_builder ptx_builder_new(struct ptx_module *m, struct ptx_func *f)
     return (struct ptx_builder){.module = m, .func = f};
 }
 
-/* "%r", 12: "%r12" */
-static const char *numbered(struct arena *a, const char *prefix, unsigned n)
-{
-    char text[24];
-    char *at = text + sizeof text - 1;
-    size_t length = strlen(prefix);
-    *at = 0;
-    do
-        *--at = (char)('0' + n % 10);
-    while (n /= 10);
-    char *name = arena_alloc(a, length + (size_t)(text + sizeof text - at));
-    memcpy(name, prefix, length);
-    memcpy(name + length, at, (size_t)(text + sizeof text - at));
-    return name;
-}
-
 int32_t ptx_reg_new(struct ptx_builder *b, enum ptx_mod type)
 {
     unsigned k = family_of(type);
     struct ptx_reg *r = VEC_PUSH(b->module->arena, &b->func->regs);
     r->type = families[k].type;
-    r->name = numbered(b->module->arena, families[k].prefix, b->counter[k]++);
+    r->name = families[k].prefix;
     return (int32_t)(b->func->regs.n - 1);
 }
 
@@ -449,6 +433,45 @@ static unsigned family_of_reg(const struct ptx_reg *r)
     return r->type == PTX_B16 && r->name[1] == 'h' ? 2 : family_of(r->type);
 }
 
+/* The numbers 0, 1 ... as text, one after the other. */
+struct counter {
+    char digit[10];
+    size_t n;
+};
+
+static void count_on(struct counter *c)
+{
+    size_t i = c->n;
+    while (i > 0 && c->digit[i - 1] == '9')
+        c->digit[--i] = '0';
+    if (i > 0) {
+        c->digit[i - 1]++;
+        return;
+    }
+    c->digit[0] = '1'; /* 999: 1000 */
+    c->digit[c->n++] = '0';
+}
+
+/* The names of a family's registers: "%r0", "%r1" ... */
+static void name_registers(struct arena *a, const char *prefix, struct ptx_reg *regs, uint32_t n)
+{
+    struct counter c = {.digit = "0", .n = 1};
+    const size_t length = strlen(prefix), most = length + sizeof c.digit + 1;
+    enum { FEW = 256 }; /* with room for as many at a time, of which the next has the rest */
+    char *at = NULL, *end = NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        if ((size_t)(end - at) < most) {
+            at = arena_alloc(a, FEW * most);
+            end = at + FEW * most;
+        }
+        regs[i].name = at;
+        memcpy(at, prefix, length);
+        memcpy(at + length, c.digit, c.n);
+        at += length + c.n + 1; /* what the arena gives is zero */
+        count_on(&c);
+    }
+}
+
 static void renumber(struct ptx_operand *o, const int32_t *to)
 {
     if (o->reg >= 0)
@@ -480,6 +503,8 @@ static size_t group_registers(struct ptx_module *m, struct ptx_func *f, uint32_t
         sorted[to[r]] = f->regs.v[r];
         sorted[to[r]].decl = decl[k];
     }
+    for (unsigned k = 0; k < NFAMILY; k++)
+        name_registers(m->arena, families[k].prefix, sorted + next[k] - count[k], count[k]);
     f->regs.v = sorted;
     f->regs.cap = f->regs.n;
     for (size_t i = 0; i < f->items.n; i++) {

@@ -83,7 +83,7 @@ enum ptx_mod ptx_space(enum ptx_mod space);
 
 /* A register variable of a function. */
 struct ptx_reg {
-    const char *name;  /* with its %: "%r12" */
+    const char *name;  /* with its %: "%r12"; before ptx_finish() without its number */
     enum ptx_mod type; /* as declared: PTX_B32, PTX_F32, PTX_PRED, ... */
     /* The item that declares it, index into the function's items; UINT32_MAX: it is a parameter or
      * result of the function, kept in a register. */
@@ -327,8 +327,7 @@ void ptx_file(struct ptx_module *m, unsigned number, const char *name);
 struct ptx_builder {
     struct ptx_module *module;
     struct ptx_func *func;
-    struct span span;     /* given to every instruction made; set it as you walk the source */
-    uint32_t counter[16]; /* register numbers by prefix */
+    struct span span; /* given to every instruction made; set it as you walk the source */
 };
 struct ptx_builder ptx_builder_new(struct ptx_module *m, struct ptx_func *f);
 /* A fresh register: %p for pred, %rs b16, %r b32, %rd b64, %h f16/bf16 bits (b16), %f f32, %fd f64.

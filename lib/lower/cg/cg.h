@@ -44,8 +44,8 @@ struct cg_number {
 /* Memory that entries are generated in, one after the other: what grows side by side would be
  * moved, and leave twice its size behind. Most have less: memory that is not used costs nothing. */
 struct cg_spare {
-    struct ptx_func *func; /* whose items are there now, NULL: nobody's */
-    VEC(struct ptx_item) items;
+    struct ptx_func *func;      /* the latest, whose items are there, too; NULL: there is none */
+    VEC(struct ptx_item) items; /* of those before */
     VEC(struct ptx_reg) regs;
     VEC(struct cg_number) numbers;
     VEC(uint32_t) key_words;
@@ -63,7 +63,6 @@ struct cg_cell {
 
 /* A register that is another one plus a constant. */
 struct cg_sum {
-    bool is_sum;
     int32_t base;
     uint32_t version; /* of base, when it was added */
     int64_t add;
@@ -242,10 +241,11 @@ struct cg {
 
     VEC(struct cg_number) numbers;
     VEC(uint32_t) key_words;
-    const char **interned;   /* CG_INTERNED mnemonics, hashed */
-    uint32_t nfull;          /* texts that found no room among them */
-    int32_t *bucket;         /* CG_BUCKETS: index + 1 of the latest entry, 0 = none */
-    VEC(struct cg_sum) sums; /* by register */
+    const char **interned; /* CG_INTERNED mnemonics, hashed */
+    uint32_t nfull;        /* texts that found no room among them */
+    int32_t *bucket;       /* CG_BUCKETS: index + 1 of the latest entry, 0 = none */
+    VEC(struct cg_sum) sums;
+    VEC(uint32_t) sum_of; /* by register: 1 + which of these it is; 0: none */
     VEC(struct cg_part) parts;
     VEC(uint32_t) version; /* by register; 0 = assigned once */
     uint32_t clock;        /* the last version given */

@@ -180,10 +180,11 @@ static void note_sum(struct cg *g, int32_t reg, const char *mnemonic, const stru
 {
     if (strcmp(mnemonic, "add.u32") != 0 && strcmp(mnemonic, "add.s32") != 0)
         return;
-    while (g->sums.n <= (size_t)reg)
-        VEC_PUSH(g->a, &g->sums);
-    g->sums.v[reg] =
-        (struct cg_sum){true, op[0].reg, version_of(g, op[0].reg), (int64_t)op[1].bits};
+    while (g->sum_of.n <= (size_t)reg)
+        VEC_PUSH(g->a, &g->sum_of);
+    *VEC_PUSH(g->a, &g->sums) =
+        (struct cg_sum){op[0].reg, version_of(g, op[0].reg), (int64_t)op[1].bits};
+    g->sum_of.v[reg] = (uint32_t)g->sums.n;
 }
 
 int32_t cg_pure(struct cg *g, enum ptx_mod rt, const char *mnemonic, size_t n,
@@ -213,9 +214,9 @@ int32_t cg_pure(struct cg *g, enum ptx_mod rt, const char *mnemonic, size_t n,
 
 bool cg_is_sum(const struct cg *g, int32_t reg, int32_t *base, int64_t *add)
 {
-    if ((size_t)reg >= g->sums.n || !g->sums.v[reg].is_sum)
+    if ((size_t)reg >= g->sum_of.n || !g->sum_of.v[reg])
         return false;
-    const struct cg_sum *s = &g->sums.v[reg];
+    const struct cg_sum *s = &g->sums.v[g->sum_of.v[reg] - 1];
     *base = s->base;
     *add = s->add;
     return version_of(g, s->base) == s->version;

@@ -34,7 +34,7 @@ struct block {
 
 struct entry {
     uint32_t item, block;
-    struct entry *next;
+    uint32_t next; /* 1 + the number of another one; 0: none */
 };
 
 struct share {
@@ -44,11 +44,13 @@ struct share {
     uint32_t nblock;
     uint32_t *order; /* blocks in reverse postorder */
     uint32_t norder;
-    uint32_t *block_of; /* by item */
-    uint32_t *def;      /* by register: the block that assigns it; NONE: several times or never */
-    int32_t *same;      /* by register: the one to read instead, or itself */
-    bool *gone;         /* by item: moved or removed */
-    struct entry **bucket;
+    uint32_t *block_of;  /* by item */
+    uint32_t *def;       /* by register: the block that assigns it; NONE: several times or never */
+    int32_t *same;       /* by register: the one to read instead, or itself */
+    bool *gone;          /* by item: moved or removed */
+    struct entry *entry; /* room for one of each item */
+    uint32_t nentry;
+    uint32_t *bucket; /* 1 + the number of the latest entry; 0: none */
     uint32_t nbucket;
 };
 
@@ -447,15 +449,15 @@ static void visit(struct share *s, uint32_t i)
     uint32_t after;
     if (s->block[s->block_of[i]].dom == NONE || !may_move(s, &it->inst, &after))
         return;
-    struct entry **at = &s->bucket[hash(&it->inst) % s->nbucket];
-    for (struct entry *e = *at; e; e = e->next)
-        if (same(&s->f->items.v[e->item].inst, &it->inst)) {
-            unite(s, e, i, after);
+    uint32_t *const at = &s->bucket[hash(&it->inst) % s->nbucket];
+    for (uint32_t k = *at; k; k = s->entry[k - 1].next)
+        if (same(&s->f->items.v[s->entry[k - 1].item].inst, &it->inst)) {
+            unite(s, &s->entry[k - 1], i, after);
             return;
         }
-    struct entry *e = ARENA_NEW(s->a, struct entry);
+    struct entry *e = &s->entry[s->nentry++];
     *e = (struct entry){i, s->block_of[i], *at};
-    *at = e;
+    *at = s->nentry;
     uint32_t to = place_for(s, e->block, e->block, after);
     if (to != e->block && s->block[to].moved.n < MOST_MOVED)
         move(s, e, to);
@@ -520,7 +522,8 @@ void pass_hoist(struct arena *a, struct ptx_func *f)
     s.gone = ARENA_ARRAY(a, f->items.n, bool);
     s.def = ARENA_ARRAY(a, f->regs.n, uint32_t);
     s.same = ARENA_ARRAY(a, f->regs.n, int32_t);
-    s.bucket = ARENA_ARRAY(a, s.nbucket, struct entry *);
+    s.bucket = ARENA_ARRAY(a, s.nbucket, uint32_t);
+    s.entry = ARENA_ARRAY(a, f->items.n, struct entry);
     if (!find_blocks(&s) || s.nblock < 2)
         return;
     order_blocks(&s);
