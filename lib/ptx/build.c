@@ -79,7 +79,7 @@ static void settle_operand(unsigned *version, const struct ptx_operand *o)
         settle_operand(version, &o->elem[i]);
 }
 
-static void settle_func(unsigned *version, const struct ptx_func *f)
+static void settle_func(unsigned *version, struct ptx_seen seen[PTX_SEEN], const struct ptx_func *f)
 {
     if (f->is_entry && ptx_param_bytes(f) > PTX_PARAM_BYTES)
         raise(version, PTX_MANY_PARAMS);
@@ -90,8 +90,10 @@ static void settle_func(unsigned *version, const struct ptx_func *f)
         struct ptx_needs needs;
         if (it->kind != PTX_I_INST)
             continue;
-        ptx_inst_needs(&it->inst, &needs);
-        raise(version, needs.ptx);
+        if (!ptx_see(seen, &it->inst)) {
+            ptx_inst_needs(&it->inst, &needs);
+            raise(version, needs.ptx);
+        }
         for (unsigned k = 0; k < it->inst.noperand; k++)
             settle_operand(version, &it->inst.operand[k]);
     }
@@ -103,9 +105,10 @@ void ptx_settle_version(struct ptx_module *m)
     int n = snprintf(name, sizeof name, "sm_%u%.1s", m->sm, &m->sm_suffix);
     const struct ptx_target *t = ptx_target_any(name, (size_t)n);
     unsigned version = t ? t->min_ptx : 60;
+    struct ptx_seen seen[PTX_SEEN] = {{0}};
     for (size_t i = 0; i < m->items.n; i++)
         if (m->items.v[i].kind == PTX_I_FUNC)
-            settle_func(&version, m->items.v[i].func);
+            settle_func(&version, seen, m->items.v[i].func);
     m->version = version;
 }
 

@@ -249,6 +249,7 @@ static void make_slots(struct ptx_row *r)
 static void make_specs(struct ptx_row *r)
 {
     const char *p = r->operands;
+    r->is_plain = true;
     while (*p) {
         struct ptx_spec *s = &r->spec[r->nspec++];
         if (*p == '=') {
@@ -273,6 +274,7 @@ static void make_specs(struct ptx_row *r)
         }
         for (; *p == '?' || *p == '_'; p++)
             *(*p == '?' ? &s->optional : &s->sink) = true;
+        r->is_plain &= !s->optional && !strchr("hky", s->kind);
         if (*p == ',')
             p++;
     }
@@ -630,6 +632,10 @@ bool ptx_operand_specs(const struct ptx_inst *in, const struct ptx_spec *specs[P
 {
     const struct ptx_row *r = ptx_row(in->op);
     size_t least, most, n = 0;
+    for (unsigned i = 0; r->is_plain && i < r->nspec; i++)
+        specs[i] = &r->spec[i];
+    if (r->is_plain)
+        return in->noperand == r->nspec;
     ptx_operand_range(in, &least, &most);
     if (in->noperand < least || in->noperand > most)
         return false;

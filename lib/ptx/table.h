@@ -42,6 +42,7 @@ struct ptx_row {
     uint8_t nslot, nspec;
     uint8_t writes;  /* bit k: operand k */
     bool has_minima; /* some slot has */
+    bool is_plain;   /* every operand is always there */
     const struct ptx_slot *slot;
     struct ptx_spec spec[PTX_MAX_OPERANDS];
 };
@@ -105,6 +106,29 @@ struct ptx_needs {
     unsigned ptx, sm;
 };
 void ptx_inst_needs(const struct ptx_inst *in, struct ptx_needs *needs);
+
+/* Mnemonics met lately. Those of a module are few, and each is met thousands of times: what goes by
+ * the mnemonic alone is found out once for most of them. */
+enum { PTX_SEEN = 256 };
+struct ptx_seen {
+    enum ptx_op op;
+    const uint16_t *mod; /* NULL: none yet */
+};
+/* Where the instruction's mnemonic is in a table of that length, or where it belongs in place of
+ * another one. */
+static inline size_t ptx_seen_at(const struct ptx_inst *in)
+{
+    const uintptr_t h = (uintptr_t)in->mod >> 4;
+    return (h ^ h >> 8 ^ (uintptr_t)in->op) % PTX_SEEN;
+}
+/* Was it met before? It is from now on. */
+static inline bool ptx_see(struct ptx_seen seen[PTX_SEEN], const struct ptx_inst *in)
+{
+    struct ptx_seen *const s = &seen[ptx_seen_at(in)];
+    const bool before = s->mod == in->mod && s->op == in->op;
+    *s = (struct ptx_seen){in->op, in->mod};
+    return before;
+}
 
 /* Minima as isa.def writes them: does the target have it? what to call it in a message ("sm_80",
  * "sm_90a"). */

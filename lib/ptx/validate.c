@@ -10,7 +10,10 @@ enum { MAX_STATIC_SHARED = 48 * 1024 };
 static bool check_needs(struct ptx_validator *v, const struct ptx_inst *in)
 {
     const struct ptx_module *m = v->module;
+    struct ptx_seen *const fine = &v->fine[ptx_seen_at(in)];
     struct ptx_needs needs;
+    if (fine->mod == in->mod && fine->op == in->op)
+        return true;
     ptx_inst_needs(in, &needs);
     if (!ptx_sm_allows(needs.sm, m->sm, m->sm_suffix))
         return diag_error(v->diags, v->span, "'%s' needs %s (the target is sm_%u%.1s)",
@@ -20,6 +23,7 @@ static bool check_needs(struct ptx_validator *v, const struct ptx_inst *in)
         return diag_error(v->diags, v->span, "'%s' needs PTX %u.%u (the module says %u.%u)",
                           ptx_mnemonic(v, in), needs.ptx / 10, needs.ptx % 10, m->version / 10,
                           m->version % 10);
+    *fine = (struct ptx_seen){in->op, in->mod};
     return true;
 }
 

@@ -9,8 +9,9 @@ struct ptx_validator {
     const struct ptx_module *module;
     const struct ptx_func *func;
     struct diags *diags;
-    struct ptx_scopes *names; /* variables and functions, in order */
-    struct span span;         /* of the item that is looked at */
+    struct ptx_scopes *names;       /* variables and functions, in order */
+    struct span span;               /* of the item that is looked at */
+    struct ptx_seen fine[PTX_SEEN]; /* mnemonics that the target has */
 };
 
 /* "ld.global.f32", for messages. */

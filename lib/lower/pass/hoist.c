@@ -51,7 +51,7 @@ struct share {
     struct entry *entry; /* room for one of each item */
     uint32_t nentry;
     uint32_t *bucket; /* 1 + the number of the latest entry; 0: none */
-    uint32_t nbucket;
+    uint32_t nbucket; /* a power of two */
 };
 
 /* ---- blocks and dominators ------------------------------------------------------------------- */
@@ -449,7 +449,7 @@ static void visit(struct share *s, uint32_t i)
     uint32_t after;
     if (s->block[s->block_of[i]].dom == NONE || !may_move(s, &it->inst, &after))
         return;
-    uint32_t *const at = &s->bucket[hash(&it->inst) % s->nbucket];
+    uint32_t *const at = &s->bucket[hash(&it->inst) & (s->nbucket - 1)];
     for (uint32_t k = *at; k; k = s->entry[k - 1].next)
         if (same(&s->f->items.v[s->entry[k - 1].item].inst, &it->inst)) {
             unite(s, &s->entry[k - 1], i, after);
