@@ -383,7 +383,7 @@ struct ptx_form {
     size_t n;
     struct ptx_inst in;
 };
-enum { FORMS = 256 };
+enum { FORMS = 1024, PROBES = 4 };
 
 static struct ptx_inst match(struct ptx_module *m, const char *mnemonic, size_t n)
 {
@@ -407,9 +407,16 @@ static const struct ptx_inst *form_of(struct ptx_module *m, const char *mnemonic
         h = (h ^ (unsigned char)*c) * 16777619u;
     if (!m->form)
         m->form = ARENA_ARRAY(m->arena, FORMS, struct ptx_form);
-    struct ptx_form *f = &m->form[(h ^ h >> 16) % FORMS];
-    if (!f->mnemonic || f->n != n || strcmp(f->mnemonic, mnemonic) != 0)
-        *f = (struct ptx_form){arena_strdup(m->arena, mnemonic), n, match(m, mnemonic, n)};
+    h ^= h >> 16;
+    struct ptx_form *f = NULL;
+    for (uint32_t i = 0; i < PROBES; i++) {
+        f = &m->form[(h + i) % FORMS];
+        if (!f->mnemonic)
+            break;
+        if (f->n == n && strcmp(f->mnemonic, mnemonic) == 0)
+            return &f->in;
+    }
+    *f = (struct ptx_form){arena_strdup(m->arena, mnemonic), n, match(m, mnemonic, n)};
     return &f->in;
 }
 

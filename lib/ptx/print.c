@@ -147,7 +147,7 @@ static void put_mnemonic(const struct ptx_inst *in, struct buf *out)
 struct mnemonics {
     struct ptx_seen seen[PTX_SEEN];
     struct {
-        char text[48];
+        char text[64];
         size_t n;
     } of[PTX_SEEN];
 };

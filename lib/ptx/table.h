@@ -109,7 +109,7 @@ void ptx_inst_needs(const struct ptx_inst *in, struct ptx_needs *needs);
 
 /* Mnemonics met lately. Those of a module are few, and each is met thousands of times: what goes by
  * the mnemonic alone is found out once for most of them. */
-enum { PTX_SEEN = 256 };
+enum { PTX_SEEN = 512 };
 struct ptx_seen {
     enum ptx_op op;
     const uint16_t *mod; /* NULL: none yet */
@@ -118,8 +118,8 @@ struct ptx_seen {
  * another one. */
 static inline size_t ptx_seen_at(const struct ptx_inst *in)
 {
-    const uintptr_t h = (uintptr_t)in->mod >> 4;
-    return (h ^ h >> 8 ^ (uintptr_t)in->op) % PTX_SEEN;
+    const uint64_t h = (uint64_t)(uintptr_t)in->mod >> 4 ^ (uint64_t)in->op << 40;
+    return (h * 0x9e3779b97f4a7c15u >> 32) % PTX_SEEN;
 }
 /* Was it met before? It is from now on. */
 static inline bool ptx_see(struct ptx_seen seen[PTX_SEEN], const struct ptx_inst *in)

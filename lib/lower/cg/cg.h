@@ -33,7 +33,7 @@ struct cg_val {
     const struct cg_val *lane;
 };
 
-enum { CG_KEY_MAX = 9 }; /* operands of a numbered instruction */
+enum { CG_KEY_MAX = 10 }; /* operands of a numbered instruction */
 struct cg_number {
     uint32_t hash;
     uint32_t first; /* its key in key_words */
@@ -428,6 +428,9 @@ const char *cg_suffix(enum dtype t); /* "f32", "s64", "u32" ...: of arithmetic o
 /* "name.suffix"; both are short. */
 enum { CG_WORD = 32 };
 const char *cg_dotted(char out[CG_WORD], const char *name, const char *suffix);
+/* The texts one after the other, of which NULL is the last: snprintf() takes longer than all else
+ * that is done for an instruction. */
+const char *cg_joined(char *out, size_t size, ...) __attribute__((sentinel));
 const char *cg_bits_suffix(enum dtype t); /* "f32", "b32" ...: of mov and selp */
 enum ptx_mod cg_regtype(enum dtype t);
 struct cg_val cg_value(enum dtype t, int32_t reg);

@@ -88,6 +88,19 @@ const char *cg_dotted(char out[CG_WORD], const char *name, const char *suffix)
     return out;
 }
 
+const char *cg_joined(char *out, size_t size, ...)
+{
+    va_list texts;
+    size_t n = 0;
+    va_start(texts, size);
+    for (const char *t; (t = va_arg(texts, const char *));)
+        while (*t && n + 1 < size)
+            out[n++] = *t++;
+    va_end(texts);
+    out[n] = 0;
+    return out;
+}
+
 static const char *mnemonic(char out[CG_WORD], const char *name, enum dtype t)
 {
     return cg_dotted(out, name, cg_suffix(t));
