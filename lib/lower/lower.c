@@ -192,7 +192,7 @@ struct ptx_module *lower_specs(struct arena *a, struct spec *const *specs, size_
     int32_t *bucket = ARENA_ARRAY(a, CG_BUCKETS, int32_t); /* all 0 again after each kernel */
     if (!check_names(specs, n, d))
         return NULL;
-    const char **interned = ARENA_ARRAY(a, CG_INTERNED, const char *);
+    struct cg_text *interned = ARENA_ARRAY(a, CG_INTERNED, struct cg_text);
     uint32_t *files = ARENA_ARRAY(a, n, uint32_t);
     bool good = true;
     VEC_RESERVE(a, &spare.numbers, CG_NUMBERS);

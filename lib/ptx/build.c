@@ -264,13 +264,6 @@ static struct ptx_operand operand(enum ptx_operand_kind kind)
     return (struct ptx_operand){.kind = kind, .reg = -1, .reg2 = -1};
 }
 
-struct ptx_operand ptx_r(int32_t reg)
-{
-    struct ptx_operand o = operand(PTX_O_REG);
-    o.reg = reg;
-    return o;
-}
-
 struct ptx_operand ptx_pair(int32_t reg, int32_t reg2)
 {
     struct ptx_operand o = ptx_r(reg);
@@ -282,13 +275,6 @@ struct ptx_operand ptx_not(int32_t pred)
 {
     struct ptx_operand o = ptx_r(pred);
     o.neg = true;
-    return o;
-}
-
-struct ptx_operand ptx_imm(int64_t v)
-{
-    struct ptx_operand o = operand(PTX_O_IMM);
-    o.bits = (uint64_t)v;
     return o;
 }
 
@@ -400,7 +386,7 @@ static struct ptx_inst match(struct ptx_module *m, const char *mnemonic, size_t 
     return in;
 }
 
-static const struct ptx_inst *form_of(struct ptx_module *m, const char *mnemonic, size_t n)
+const struct ptx_inst *ptx_form(struct ptx_module *m, const char *mnemonic, size_t n)
 {
     uint32_t h = (uint32_t)n;
     for (const char *c = mnemonic; *c; c++)
@@ -420,19 +406,25 @@ static const struct ptx_inst *form_of(struct ptx_module *m, const char *mnemonic
     return &f->in;
 }
 
-void ptx_emit(struct ptx_builder *b, int32_t guard, bool guard_neg, const char *mnemonic, size_t n,
-              const struct ptx_operand *operands)
+void ptx_emit_form(struct ptx_builder *b, int32_t guard, bool guard_neg,
+                   const struct ptx_inst *form, const struct ptx_operand *operands)
 {
-    struct ptx_inst in = *form_of(b->module, mnemonic, n);
+    struct ptx_inst in = *form;
     in.guard = guard;
     in.guard_neg = guard_neg;
-    in.operand = copy(b->module->arena, n, operands);
+    in.operand = copy(b->module->arena, in.noperand, operands);
     /* A { } group that the caller uses twice becomes two: ptx_finish() renumbers each in its
      * place. */
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < in.noperand; i++)
         if (operands[i].nelem)
             in.operand[i].elem = copy(b->module->arena, operands[i].nelem, operands[i].elem);
     item_new(b, PTX_I_INST)->inst = in;
+}
+
+void ptx_emit(struct ptx_builder *b, int32_t guard, bool guard_neg, const char *mnemonic, size_t n,
+              const struct ptx_operand *operands)
+{
+    ptx_emit_form(b, guard, guard_neg, ptx_form(b->module, mnemonic, n), operands);
 }
 
 /* ---- declarations ---------------------------------------------------------------------------- */

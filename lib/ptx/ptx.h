@@ -342,10 +342,16 @@ void ptx_loc(struct ptx_builder *b, unsigned file, unsigned line, unsigned colum
 struct ptx_var *ptx_array_new(struct ptx_builder *b, enum ptx_mod space, const char *name,
                               enum ptx_mod type, uint32_t align, uint64_t count);
 
-struct ptx_operand ptx_r(int32_t reg);
+static inline struct ptx_operand ptx_r(int32_t reg)
+{
+    return (struct ptx_operand){.kind = PTX_O_REG, .reg = reg, .reg2 = -1};
+}
 struct ptx_operand ptx_pair(int32_t reg, int32_t reg2); /* %p|%q */
 struct ptx_operand ptx_not(int32_t pred);
-struct ptx_operand ptx_imm(int64_t v);
+static inline struct ptx_operand ptx_imm(int64_t v)
+{
+    return (struct ptx_operand){.kind = PTX_O_IMM, .reg = -1, .reg2 = -1, .bits = (uint64_t)v};
+}
 struct ptx_operand ptx_immf32(float v);
 struct ptx_operand ptx_immf64(double v);
 struct ptx_operand ptx_special(enum ptx_sreg r);
@@ -364,6 +370,11 @@ struct ptx_operand ptx_vec(struct ptx_builder *b, size_t n, const struct ptx_ope
  * unguarded; guard_neg: @!p. */
 void ptx_emit(struct ptx_builder *b, int32_t guard, bool guard_neg, const char *mnemonic, size_t n,
               const struct ptx_operand *operands);
+/* What such a mnemonic with n operands is matched to: for who appends it again and again. Good
+ * until the next instruction is made. */
+const struct ptx_inst *ptx_form(struct ptx_module *m, const char *mnemonic, size_t n);
+void ptx_emit_form(struct ptx_builder *b, int32_t guard, bool guard_neg,
+                   const struct ptx_inst *form, const struct ptx_operand *operands);
 #define PTX_ARGS(...)                                                         \
     sizeof((struct ptx_operand[]){__VA_ARGS__}) / sizeof(struct ptx_operand), \
         (struct ptx_operand[])                                                \

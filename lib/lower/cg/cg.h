@@ -52,6 +52,11 @@ struct cg_spare {
 };
 enum { CG_ITEMS = 1 << 14, CG_NUMBERS = CG_ITEMS, CG_KEY_WORDS = 8 * CG_ITEMS };
 enum { CG_INTERNED = 1 << 10 };
+/* A mnemonic, or what else values are known by. */
+struct cg_text {
+    const char *text;     /* NULL: there is none */
+    struct ptx_inst form; /* what it is with .noperand operands; 0: not asked for yet */
+};
 enum { CG_BUCKETS = 1 << 14 };
 
 /* One lane of a vector or element of an array that is kept in registers. */
@@ -241,9 +246,9 @@ struct cg {
 
     VEC(struct cg_number) numbers;
     VEC(uint32_t) key_words;
-    const char **interned; /* CG_INTERNED mnemonics, hashed */
-    uint32_t nfull;        /* texts that found no room among them */
-    int32_t *bucket;       /* CG_BUCKETS: index + 1 of the latest entry, 0 = none */
+    struct cg_text *interned; /* CG_INTERNED of them, hashed */
+    uint32_t nfull;           /* texts that found no room among them */
+    int32_t *bucket;          /* CG_BUCKETS: index + 1 of the latest entry, 0 = none */
     VEC(struct cg_sum) sums;
     VEC(uint32_t) sum_of; /* by register: 1 + which of these it is; 0: none */
     VEC(struct cg_part) parts;
@@ -433,7 +438,10 @@ const char *cg_dotted(char out[CG_WORD], const char *name, const char *suffix);
 const char *cg_joined(char *out, size_t size, ...) __attribute__((sentinel));
 const char *cg_bits_suffix(enum dtype t); /* "f32", "b32" ...: of mov and selp */
 enum ptx_mod cg_regtype(enum dtype t);
-struct cg_val cg_value(enum dtype t, int32_t reg);
+static inline struct cg_val cg_value(enum dtype t, int32_t reg)
+{
+    return (struct cg_val){.type = t, .op = ptx_r(reg)};
+}
 struct cg_val cg_int(enum dtype t, int64_t v);
 struct cg_val cg_float(struct cg *g, enum dtype t, double v);
 struct cg_val cg_bool(struct cg *g, bool v);

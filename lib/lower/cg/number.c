@@ -73,9 +73,9 @@ static uint32_t intern(struct cg *g, const char *text)
     h ^= h >> 15;
     for (uint32_t i = 0; i < CG_INTERNED; i++) {
         const uint32_t k = (h + i) % CG_INTERNED;
-        if (!g->interned[k])
-            g->interned[k] = arena_strdup(g->a, text);
-        if (strcmp(g->interned[k], text) == 0)
+        if (!g->interned[k].text)
+            g->interned[k].text = arena_strdup(g->a, text);
+        if (strcmp(g->interned[k].text, text) == 0)
             return k;
     }
     return CG_INTERNED + g->nfull++; /* full: unlike every other, and so never found */
@@ -187,6 +187,17 @@ static void note_sum(struct cg *g, int32_t reg, const char *mnemonic, const stru
     g->sum_of.v[reg] = (uint32_t)g->sums.n;
 }
 
+/* The instruction of a mnemonic, whose number that is. */
+static const struct ptx_inst *form_of(struct cg *g, const char *mnemonic, uint32_t number, size_t n)
+{
+    if (number >= CG_INTERNED)
+        return ptx_form(g->module, mnemonic, n);
+    struct ptx_inst *const form = &g->interned[number].form;
+    if (form->noperand != n)
+        *form = *ptx_form(g->module, mnemonic, n);
+    return form;
+}
+
 int32_t cg_pure(struct cg *g, enum ptx_mod rt, const char *mnemonic, size_t n,
                 const struct ptx_operand *op)
 {
@@ -205,7 +216,7 @@ int32_t cg_pure(struct cg *g, enum ptx_mod rt, const char *mnemonic, size_t n,
     cg_set_depth(g, reg, depth);
     all[0] = ptx_r(reg);
     memcpy(all + 1, op, n * sizeof *op);
-    ptx_emit(&g->b, -1, false, mnemonic, n + 1, all);
+    ptx_emit_form(&g->b, -1, false, form_of(g, mnemonic, k.word[0], n + 1), all);
     add_number(g, &k, reg);
     if (rt == PTX_B32 && n == 2 && op[1].kind == PTX_O_IMM && op[0].kind == PTX_O_REG)
         note_sum(g, reg, mnemonic, op);

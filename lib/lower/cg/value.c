@@ -108,11 +108,6 @@ static const char *mnemonic(char out[CG_WORD], const char *name, enum dtype t)
 
 /* ---- making values --------------------------------------------------------------------------- */
 
-struct cg_val cg_value(enum dtype t, int32_t reg)
-{
-    return (struct cg_val){.type = t, .op = ptx_r(reg)};
-}
-
 /* v reduced to the type's range, as a two's complement register holds it. */
 static int64_t wrap(enum dtype t, int64_t v)
 {
