@@ -71,10 +71,18 @@ static void raise(unsigned *version, unsigned to)
         *version = to;
 }
 
-static void settle_operand(unsigned *version, const struct ptx_operand *o)
+static void settle_elements(unsigned *version, const struct ptx_operand *o);
+
+static inline void settle_operand(unsigned *version, const struct ptx_operand *o)
 {
     if (o->kind == PTX_O_SREG)
         raise(version, ptx_sreg_min_ptx(o->sreg));
+    if (o->nelem)
+        settle_elements(version, o);
+}
+
+static void settle_elements(unsigned *version, const struct ptx_operand *o)
+{
     for (uint32_t i = 0; i < o->nelem; i++)
         settle_operand(version, &o->elem[i]);
 }
@@ -474,12 +482,20 @@ static void name_registers(struct arena *a, const char *prefix, struct ptx_reg *
     }
 }
 
-static void renumber(struct ptx_operand *o, const int32_t *to)
+static void renumber_elements(struct ptx_operand *o, const int32_t *to);
+
+static inline void renumber(struct ptx_operand *o, const int32_t *to)
 {
     if (o->reg >= 0)
         o->reg = to[o->reg];
     if (o->reg2 >= 0)
         o->reg2 = to[o->reg2];
+    if (o->nelem)
+        renumber_elements(o, to);
+}
+
+static void renumber_elements(struct ptx_operand *o, const int32_t *to)
+{
     for (uint32_t i = 0; i < o->nelem; i++)
         renumber(&o->elem[i], to);
 }

@@ -223,6 +223,15 @@ static void find_loops(struct share *s)
 
 /* ---- registers ------------------------------------------------------------------------------- */
 
+static inline void note_assigned(struct share *s, int32_t r, uint32_t item, uint32_t *count,
+                                 uint32_t *at)
+{
+    if (r < 0)
+        return;
+    s->def[r] = ++count[r] == 1 ? s->block_of[item] : NONE;
+    at[r] = item;
+}
+
 static void note_write(struct share *s, const struct ptx_operand *o, uint32_t item, uint32_t *count,
                        uint32_t *at)
 {
@@ -230,33 +239,41 @@ static void note_write(struct share *s, const struct ptx_operand *o, uint32_t it
         note_write(s, &o->elem[i], item, count, at);
     if (o->kind != PTX_O_REG)
         return;
-    const int32_t regs[2] = {o->reg, o->reg2};
-    for (int i = 0; i < 2; i++)
-        if (regs[i] >= 0) {
-            s->def[regs[i]] = ++count[regs[i]] == 1 ? s->block_of[item] : NONE;
-            at[regs[i]] = item;
-        }
+    note_assigned(s, o->reg, item, count, at);
+    note_assigned(s, o->reg2, item, count, at);
 }
 
 /* A register that is read where its assignment does not come before on every way is none of
  * ours. */
-static void note_read(struct share *s, const struct ptx_operand *o, uint32_t item,
-                      const uint32_t *at)
+static inline void note_register(struct share *s, int32_t r, uint32_t item, const uint32_t *at)
+{
+    const uint32_t b = s->block_of[item];
+    if (r < 0 || s->def[r] == NONE || s->block[b].dom == NONE)
+        return;
+    if (s->def[r] == b ? at[r] >= item
+                       : s->block[s->def[r]].dom == NONE || !dominates(s, s->def[r], b))
+        s->def[r] = NONE;
+}
+
+static void note_elements(struct share *s, const struct ptx_operand *o, uint32_t item,
+                          const uint32_t *at);
+
+static inline void note_read(struct share *s, const struct ptx_operand *o, uint32_t item,
+                             const uint32_t *at)
+{
+    if (o->nelem)
+        note_elements(s, o, item, at);
+    if (o->kind == PTX_O_REG || o->kind == PTX_O_MEM)
+        note_register(s, o->reg, item, at);
+    if (o->kind == PTX_O_REG)
+        note_register(s, o->reg2, item, at);
+}
+
+static void note_elements(struct share *s, const struct ptx_operand *o, uint32_t item,
+                          const uint32_t *at)
 {
     for (uint32_t i = 0; i < o->nelem; i++)
         note_read(s, &o->elem[i], item, at);
-    if (o->kind != PTX_O_REG && o->kind != PTX_O_MEM)
-        return;
-    const int32_t regs[2] = {o->reg, o->kind == PTX_O_REG ? o->reg2 : -1};
-    for (int i = 0; i < 2; i++) {
-        int32_t r = regs[i];
-        uint32_t b = s->block_of[item];
-        if (r < 0 || s->def[r] == NONE || s->block[b].dom == NONE)
-            continue;
-        if (s->def[r] == b ? at[r] >= item
-                           : s->block[s->def[r]].dom == NONE || !dominates(s, s->def[r], b))
-            s->def[r] = NONE;
-    }
 }
 
 static void check_reads(struct share *s, const uint32_t *at)
@@ -270,9 +287,7 @@ static void check_reads(struct share *s, const uint32_t *at)
             if (!(writes >> k & 1) || it->inst.operand[k].kind == PTX_O_MEM)
                 note_read(s, &it->inst.operand[k], i, at);
         if (it->inst.guard >= 0)
-            note_read(s,
-                      &(struct ptx_operand){.kind = PTX_O_REG, .reg = it->inst.guard, .reg2 = -1},
-                      i, at);
+            note_register(s, it->inst.guard, i, at);
     }
 }
 
@@ -294,12 +309,20 @@ static void find_definitions(struct share *s)
     check_reads(s, at);
 }
 
-static void rename_operand(const struct share *s, struct ptx_operand *o)
+static void rename_elements(const struct share *s, struct ptx_operand *o);
+
+static inline void rename_operand(const struct share *s, struct ptx_operand *o)
+{
+    if (o->nelem)
+        rename_elements(s, o);
+    if ((o->kind == PTX_O_REG || o->kind == PTX_O_MEM) && o->reg >= 0)
+        o->reg = s->same[o->reg];
+}
+
+static void rename_elements(const struct share *s, struct ptx_operand *o)
 {
     for (uint32_t i = 0; i < o->nelem; i++)
         rename_operand(s, &o->elem[i]);
-    if ((o->kind == PTX_O_REG || o->kind == PTX_O_MEM) && o->reg >= 0)
-        o->reg = s->same[o->reg];
 }
 
 /* ---- what is worth it ------------------------------------------------------------------------ */
