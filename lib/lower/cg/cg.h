@@ -24,12 +24,12 @@
 
 enum cg_narrow { CG_FULL, CG_U32, CG_S32 };
 
-struct cg_val {
-    enum dtype type;
-    enum cg_narrow narrow; /* 64-bit integer types only: held in 32 bits */
-    struct ptx_operand op;
+struct cg_val { /* it is passed by value: kept small */
+    enum dtype type : 8;
+    enum cg_narrow narrow : 8; /* 64-bit integer types only: held in 32 bits */
     /* A vector: its lanes, of the type; op means nothing. Only what says so takes one. */
     uint8_t lanes;
+    struct ptx_operand op;
     const struct cg_val *lane;
 };
 
