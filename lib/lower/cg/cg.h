@@ -450,7 +450,11 @@ bool cg_is_const(struct cg_val v, int64_t *i); /* an integer or bool immediate *
  * in different registers. */
 bool cg_same(struct cg_val x, struct cg_val y);
 /* The operand for an instruction on the full type; narrow values are widened. */
-struct ptx_operand cg_op(struct cg *g, struct cg_val v);
+struct ptx_operand cg_made_op(struct cg *g, struct cg_val v);
+static inline struct ptx_operand cg_op(struct cg *g, struct cg_val v)
+{
+    return v.op.kind == PTX_O_REG && v.narrow == CG_FULL ? v.op : cg_made_op(g, v);
+}
 int32_t cg_reg(struct cg *g, struct cg_val v);            /* the same, in a register */
 void cg_move(struct cg *g, int32_t reg, struct cg_val v); /* assigns a mutable register */
 /* cg_move_new() moves a value that was computed since `since`: its last instruction then writes reg
