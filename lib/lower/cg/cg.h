@@ -52,9 +52,16 @@ struct cg_spare {
 };
 enum { CG_ITEMS = 1 << 14, CG_NUMBERS = CG_ITEMS, CG_KEY_WORDS = 8 * CG_ITEMS };
 enum { CG_INTERNED = 1 << 10 };
+/* What texts are compared by, and those of 8 to 24 bytes by nothing else: 8 bytes from each end, 8
+ * from the middle, and their number. */
+struct cg_brief {
+    uint64_t first, middle, last;
+    size_t n;
+};
 /* A mnemonic, or what else values are known by. */
 struct cg_text {
-    const char *text;     /* NULL: there is none */
+    const char *text; /* NULL: there is none */
+    struct cg_brief brief;
     struct ptx_inst form; /* what it is with .noperand operands; 0: not asked for yet */
 };
 enum { CG_BUCKETS = 1 << 14 };

@@ -64,18 +64,38 @@ void cg_scope_close(struct cg *g, size_t mark)
     }
 }
 
+/* The text's bytes with its end: of what has 8 to 24, as most mnemonics, these are all. */
+static struct cg_brief brief_of(const char *text)
+{
+    const size_t n = strlen(text) + 1;
+    struct cg_brief b = {.n = n};
+    if (n < sizeof b.first) {
+        memcpy(&b.first, text, n);
+        return b;
+    }
+    memcpy(&b.first, text, sizeof b.first);
+    memcpy(&b.middle, text + (n - sizeof b.middle) / 2, sizeof b.middle);
+    memcpy(&b.last, text + n - sizeof b.last, sizeof b.last);
+    return b;
+}
+
+static bool same_text(const struct cg_text *t, const char *text, const struct cg_brief *b)
+{
+    return t->brief.first == b->first && t->brief.middle == b->middle && t->brief.last == b->last &&
+           t->brief.n == b->n && (b->n <= 3 * sizeof b->first || strcmp(t->text, text) == 0);
+}
+
 /* The number of the text, the same for the same text. */
 static uint32_t intern(struct cg *g, const char *text)
 {
-    uint32_t h = 0;
-    for (const char *c = text; *c; c++)
-        h = (h ^ (unsigned char)*c) * 16777619u;
-    h ^= h >> 15;
+    const struct cg_brief b = brief_of(text);
+    uint64_t h = (b.first ^ b.middle << 7 ^ b.last << 13 ^ b.n) * 0x9e3779b97f4a7c15u;
+    h ^= h >> 32;
     for (uint32_t i = 0; i < CG_INTERNED; i++) {
-        const uint32_t k = (h + i) % CG_INTERNED;
+        const uint32_t k = (uint32_t)(h + i) % CG_INTERNED;
         if (!g->interned[k].text)
-            g->interned[k].text = arena_strdup(g->a, text);
-        if (strcmp(g->interned[k].text, text) == 0)
+            g->interned[k] = (struct cg_text){.text = arena_strdup(g->a, text), .brief = b};
+        if (same_text(&g->interned[k], text, &b))
             return k;
     }
     return CG_INTERNED + g->nfull++; /* full: unlike every other, and so never found */
@@ -95,7 +115,7 @@ enum {
 };
 struct key {
     uint32_t hash, n;
-    uint32_t word[KEY_WORDS];
+    uint32_t word[KEY_WORDS + 1];
 };
 
 static uint32_t *put_wide(uint32_t *w, uint64_t v)
@@ -135,17 +155,20 @@ static uint32_t *put_operand(const struct cg *g, const struct ptx_operand *op, u
 static void make_key(struct cg *g, const char *mnemonic, enum ptx_mod type, size_t n,
                      const struct ptx_operand *op, struct key *k)
 {
-    uint32_t *w = k->word, h = 0;
+    uint32_t *w = k->word;
+    uint64_t h = 0, two;
     *w++ = intern(g, mnemonic);
     *w++ = type;
     for (size_t i = 0; i < n; i++)
         w = put_operand(g, &op[i], w);
     k->n = (uint32_t)(w - k->word);
-    for (uint32_t i = 0; i < k->n; i++) {
-        h = (h ^ k->word[i]) * 0x9e3779b1u;
-        h ^= h >> 15;
+    *w = 0; /* it may be hashed beside the last */
+    for (uint32_t i = 0; i < k->n; i += 2) {
+        memcpy(&two, k->word + i, sizeof two);
+        h = (h ^ two) * 0x9e3779b97f4a7c15u;
+        h ^= h >> 29;
     }
-    k->hash = h;
+    k->hash = (uint32_t)h;
 }
 
 static int32_t find_number(const struct cg *g, const struct key *k)
