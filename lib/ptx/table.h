@@ -109,7 +109,7 @@ void ptx_inst_needs(const struct ptx_inst *in, struct ptx_needs *needs);
 
 /* Mnemonics met lately. Those of a module are few, and each is met thousands of times: what goes by
  * the mnemonic alone is found out once for most of them. */
-enum { PTX_SEEN = 512 };
+enum { PTX_SEEN = 256 };
 struct ptx_seen {
     enum ptx_op op;
     const uint16_t *mod; /* NULL: none yet */

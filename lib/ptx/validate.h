@@ -11,7 +11,7 @@ struct ptx_known {
     struct ptx_seen seen;
     size_t noperand; /* of which .spec and .taken are; SIZE_MAX: of none */
     const struct ptx_spec *spec[PTX_MAX_OPERANDS];
-    enum ptx_mod taken[PTX_MAX_OPERANDS]; /* types of registers */
+    uint16_t taken[PTX_MAX_OPERANDS]; /* types of registers */
 };
 
 struct ptx_validator {

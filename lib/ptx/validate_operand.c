@@ -431,7 +431,7 @@ bool ptx_check_operands(struct ptx_validator *v, const struct ptx_inst *in)
             continue;
         if (!check_operand(v, in, known->spec[i], i))
             return false;
-        known->taken[i] = is_plain ? type : known->taken[i];
+        known->taken[i] = is_plain ? (uint16_t)type : known->taken[i];
     }
     return true;
 }
