@@ -455,8 +455,13 @@ static bool apply(const struct mutant *m)
     }
     case CHANGE_COMPARE:
     case CHANGE_EDGE: {
-        uint16_t was = in->mod[PTX_MC_COMPARE];
-        in->mod[PTX_MC_COMPARE] = other_compare(was, m->change == CHANGE_EDGE);
+        const uint16_t was = in->mod[PTX_MC_COMPARE];
+        static struct ptx_words words; /* one instruction is changed at a time */
+        memcpy(words.mod, in->mod, sizeof words.mod);
+        memcpy(words.type, in->type, sizeof words.type);
+        words.mod[PTX_MC_COMPARE] = other_compare(was, m->change == CHANGE_EDGE);
+        in->mod = words.mod;
+        in->type = words.type;
         return in->mod[PTX_MC_COMPARE] != was;
     }
     case CHANGE_GUARD: in->guard_neg = !in->guard_neg; return true;

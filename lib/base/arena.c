@@ -7,10 +7,17 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 /* Chunks are at most LARGEST bytes unless one piece needs more; pieces of WATCHED bytes are
  * compared with what is left. */
-enum { ALIGN = 16, FIRST = 32 * 1024, LARGEST = 4 * 1024 * 1024, WATCHED = 64 * 1024 * 1024 };
+enum {
+    ALIGN = 16,
+    FIRST = 32 * 1024,
+    LARGEST = 8 * 1024 * 1024,
+    WATCHED = 64 * 1024 * 1024,
+    HUGE_PAGE = 2 * 1024 * 1024 /* of most machines: with others it is a hint in vain */
+};
 
 struct chunk {
     struct chunk *next;
@@ -100,12 +107,25 @@ static _Noreturn void no_memory(struct arena *a, size_t n)
     longjmp(a->guard, 1);
 }
 
+/* A page at a time costs more than all else that is done with some memory. Chunks of many pieces
+ * are used from one end to the other, so that the kernel may as well give 2 MB at once. */
+static void prefer_huge_pages(void *p, size_t size)
+{
+    const uintptr_t end = ((uintptr_t)p + size) & ~(uintptr_t)(HUGE_PAGE - 1);
+    const size_t lead = -(uintptr_t)p & (HUGE_PAGE - 1);
+    if (size >= 2 * (size_t)HUGE_PAGE)
+        madvise((unsigned char *)p + lead, end - (uintptr_t)p - lead, MADV_HUGEPAGE);
+}
+
 /* A chunk from the system; NULL where it has none, or would end the process for touching it. */
-static struct chunk *new_chunk(const struct arena *a, size_t size)
+static struct chunk *new_chunk(const struct arena *a, size_t size, bool is_one_piece)
 {
     if (size >= WATCHED && !a->overcommit && size > memory_left().bytes)
         return NULL;
-    return calloc(1, sizeof(struct chunk) + size); /* all of it is zero until it is used */
+    struct chunk *c = calloc(1, sizeof *c + size); /* all of it is zero until it is used */
+    if (c && !is_one_piece)
+        prefer_huge_pages(c, size);
+    return c;
 }
 
 void *arena_alloc(struct arena *a, size_t n)
@@ -122,7 +142,7 @@ void *arena_alloc(struct arena *a, size_t n)
             size = LARGEST;
         if (size < n)
             size = n;
-        struct chunk *fresh = new_chunk(a, size);
+        struct chunk *fresh = new_chunk(a, size, size == n);
         if (!fresh)
             no_memory(a, a->purpose ? n : size);
         fresh->next = c;

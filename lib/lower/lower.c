@@ -192,11 +192,11 @@ struct ptx_module *lower_specs(struct arena *a, struct spec *const *specs, size_
     int32_t *bucket = ARENA_ARRAY(a, CG_BUCKETS, int32_t); /* all 0 again after each kernel */
     if (!check_names(specs, n, d))
         return NULL;
-    const char **interned = ARENA_ARRAY(a, CG_INTERNED, const char *);
+    struct cg_text *interned = ARENA_ARRAY(a, CG_INTERNED, struct cg_text);
     uint32_t *files = ARENA_ARRAY(a, n, uint32_t);
     bool good = true;
     VEC_RESERVE(a, &spare.numbers, CG_NUMBERS);
-    VEC_RESERVE(a, &spare.key_operands, CG_KEY_OPERANDS);
+    VEC_RESERVE(a, &spare.key_words, CG_KEY_WORDS);
     for (size_t i = 0; i < n; i++) {
         struct cg *g = ARENA_NEW(a, struct cg);
         *g = (struct cg){.a = a,
@@ -218,8 +218,8 @@ struct ptx_module *lower_specs(struct arena *a, struct spec *const *specs, size_
                          .contract = contract_of_spec(a, specs[i], target->name)};
         g->numbers.v = spare.numbers.v;
         g->numbers.cap = spare.numbers.cap;
-        g->key_operands.v = spare.key_operands.v;
-        g->key_operands.cap = spare.key_operands.cap;
+        g->key_words.v = spare.key_words.v;
+        g->key_words.cap = spare.key_words.cap;
         g->calls = g->opt->lines == LOWER_LINES_ALL;
         g->lines = g->calls || (g->opt->lines == LOWER_LINES_BODY && !specs[i]->has_compute);
         if (g->lines)

@@ -71,15 +71,23 @@ static void raise(unsigned *version, unsigned to)
         *version = to;
 }
 
-static void settle_operand(unsigned *version, const struct ptx_operand *o)
+static void settle_elements(unsigned *version, const struct ptx_operand *o);
+
+static inline void settle_operand(unsigned *version, const struct ptx_operand *o)
 {
     if (o->kind == PTX_O_SREG)
         raise(version, ptx_sreg_min_ptx(o->sreg));
+    if (o->nelem)
+        settle_elements(version, o);
+}
+
+static void settle_elements(unsigned *version, const struct ptx_operand *o)
+{
     for (uint32_t i = 0; i < o->nelem; i++)
         settle_operand(version, &o->elem[i]);
 }
 
-static void settle_func(unsigned *version, const struct ptx_func *f)
+static void settle_func(unsigned *version, struct ptx_seen seen[PTX_SEEN], const struct ptx_func *f)
 {
     if (f->is_entry && ptx_param_bytes(f) > PTX_PARAM_BYTES)
         raise(version, PTX_MANY_PARAMS);
@@ -90,8 +98,10 @@ static void settle_func(unsigned *version, const struct ptx_func *f)
         struct ptx_needs needs;
         if (it->kind != PTX_I_INST)
             continue;
-        ptx_inst_needs(&it->inst, &needs);
-        raise(version, needs.ptx);
+        if (!ptx_see(seen, &it->inst)) {
+            ptx_inst_needs(&it->inst, &needs);
+            raise(version, needs.ptx);
+        }
         for (unsigned k = 0; k < it->inst.noperand; k++)
             settle_operand(version, &it->inst.operand[k]);
     }
@@ -103,10 +113,46 @@ void ptx_settle_version(struct ptx_module *m)
     int n = snprintf(name, sizeof name, "sm_%u%.1s", m->sm, &m->sm_suffix);
     const struct ptx_target *t = ptx_target_any(name, (size_t)n);
     unsigned version = t ? t->min_ptx : 60;
+    struct ptx_seen seen[PTX_SEEN] = {{0}};
     for (size_t i = 0; i < m->items.n; i++)
         if (m->items.v[i].kind == PTX_I_FUNC)
-            settle_func(&version, m->items.v[i].func);
+            settle_func(&version, seen, m->items.v[i].func);
     m->version = version;
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+/* A module has a few hundred at most. */
+enum { WORDS = 512 };
+
+static uint32_t hash_words(const struct ptx_words *w)
+{
+    uint32_t h = 0;
+    for (size_t i = 0; i < PTX_MC_COUNT; i++)
+        h = (h ^ w->mod[i]) * 16777619u;
+    for (size_t i = 0; i < PTX_MAX_TYPES; i++)
+        h = (h ^ w->type[i]) * 16777619u;
+    return (h ^ h >> 16) % WORDS;
+}
+
+void ptx_set_words(struct ptx_module *m, struct ptx_inst *in, const struct ptx_words *words)
+{
+    if (!m->words)
+        m->words = ARENA_ARRAY(m->arena, WORDS, const struct ptx_words *);
+    const struct ptx_words **at = &m->words[hash_words(words)];
+    if (!*at || memcmp(*at, words, sizeof *words) != 0) { /* those of before stay with others */
+        struct ptx_words *fresh = ARENA_NEW(m->arena, struct ptx_words);
+        *fresh = *words;
+        *at = fresh;
+    }
+    in->mod = (*at)->mod;
+    in->type = (*at)->type;
+}
+
+bool ptx_same_words(const struct ptx_inst *x, const struct ptx_inst *y)
+{
+    return x->mod == y->mod || (memcmp(x->mod, y->mod, PTX_MC_COUNT * sizeof *x->mod) == 0 &&
+                                memcmp(x->type, y->type, PTX_MAX_TYPES * sizeof *x->type) == 0);
 }
 
 /* ---- bodies ---------------------------------------------------------------------------------- */
@@ -145,28 +191,12 @@ struct ptx_builder ptx_builder_new(struct ptx_module *m, struct ptx_func *f)
     return (struct ptx_builder){.module = m, .func = f};
 }
 
-/* "%r", 12: "%r12" */
-static const char *numbered(struct arena *a, const char *prefix, unsigned n)
-{
-    char text[24];
-    char *at = text + sizeof text - 1;
-    size_t length = strlen(prefix);
-    *at = 0;
-    do
-        *--at = (char)('0' + n % 10);
-    while (n /= 10);
-    char *name = arena_alloc(a, length + (size_t)(text + sizeof text - at));
-    memcpy(name, prefix, length);
-    memcpy(name + length, at, (size_t)(text + sizeof text - at));
-    return name;
-}
-
 int32_t ptx_reg_new(struct ptx_builder *b, enum ptx_mod type)
 {
     unsigned k = family_of(type);
     struct ptx_reg *r = VEC_PUSH(b->module->arena, &b->func->regs);
     r->type = families[k].type;
-    r->name = numbered(b->module->arena, families[k].prefix, b->counter[k]++);
+    r->name = families[k].prefix;
     return (int32_t)(b->func->regs.n - 1);
 }
 
@@ -242,13 +272,6 @@ static struct ptx_operand operand(enum ptx_operand_kind kind)
     return (struct ptx_operand){.kind = kind, .reg = -1, .reg2 = -1};
 }
 
-struct ptx_operand ptx_r(int32_t reg)
-{
-    struct ptx_operand o = operand(PTX_O_REG);
-    o.reg = reg;
-    return o;
-}
-
 struct ptx_operand ptx_pair(int32_t reg, int32_t reg2)
 {
     struct ptx_operand o = ptx_r(reg);
@@ -260,13 +283,6 @@ struct ptx_operand ptx_not(int32_t pred)
 {
     struct ptx_operand o = ptx_r(pred);
     o.neg = true;
-    return o;
-}
-
-struct ptx_operand ptx_imm(int64_t v)
-{
-    struct ptx_operand o = operand(PTX_O_IMM);
-    o.bits = (uint64_t)v;
     return o;
 }
 
@@ -361,46 +377,62 @@ struct ptx_form {
     size_t n;
     struct ptx_inst in;
 };
-enum { FORMS = 256 };
+enum { FORMS = 1024, PROBES = 4 };
 
-static struct ptx_inst match(const char *mnemonic, size_t n)
+static struct ptx_inst match(struct ptx_module *m, const char *mnemonic, size_t n)
 {
     struct ptx_word words[PTX_MAX_WORDS];
-    struct ptx_inst in = {.noperand = (uint8_t)n};
+    struct ptx_spelling found;
     size_t nword = ptx_split(mnemonic, strlen(mnemonic), words), least, most;
-    if (nword == 0 || !ptx_match(words, nword, n, &in))
+    if (nword == 0 || !ptx_match(words, nword, n, &found))
         INTERNAL_ERROR("no such instruction: %s", mnemonic);
+    struct ptx_inst in = {.op = found.op, .noperand = (uint8_t)n};
+    ptx_set_words(m, &in, &found.words);
     ptx_operand_range(&in, &least, &most);
     if (n < least || n > most)
         INTERNAL_ERROR("wrong number of operands: %s", mnemonic);
     return in;
 }
 
-static const struct ptx_inst *form_of(struct ptx_module *m, const char *mnemonic, size_t n)
+const struct ptx_inst *ptx_form(struct ptx_module *m, const char *mnemonic, size_t n)
 {
     uint32_t h = (uint32_t)n;
     for (const char *c = mnemonic; *c; c++)
         h = (h ^ (unsigned char)*c) * 16777619u;
     if (!m->form)
         m->form = ARENA_ARRAY(m->arena, FORMS, struct ptx_form);
-    struct ptx_form *f = &m->form[(h ^ h >> 16) % FORMS];
-    if (!f->mnemonic || f->n != n || strcmp(f->mnemonic, mnemonic) != 0)
-        *f = (struct ptx_form){arena_strdup(m->arena, mnemonic), n, match(mnemonic, n)};
+    h ^= h >> 16;
+    struct ptx_form *f = NULL;
+    for (uint32_t i = 0; i < PROBES; i++) {
+        f = &m->form[(h + i) % FORMS];
+        if (!f->mnemonic)
+            break;
+        if (f->n == n && strcmp(f->mnemonic, mnemonic) == 0)
+            return &f->in;
+    }
+    *f = (struct ptx_form){arena_strdup(m->arena, mnemonic), n, match(m, mnemonic, n)};
     return &f->in;
+}
+
+void ptx_emit_form(struct ptx_builder *b, int32_t guard, bool guard_neg,
+                   const struct ptx_inst *form, const struct ptx_operand *operands)
+{
+    struct ptx_inst in = *form;
+    in.guard = guard;
+    in.guard_neg = guard_neg;
+    in.operand = copy(b->module->arena, in.noperand, operands);
+    /* A { } group that the caller uses twice becomes two: ptx_finish() renumbers each in its
+     * place. */
+    for (size_t i = 0; i < in.noperand; i++)
+        if (operands[i].nelem)
+            in.operand[i].elem = copy(b->module->arena, operands[i].nelem, operands[i].elem);
+    item_new(b, PTX_I_INST)->inst = in;
 }
 
 void ptx_emit(struct ptx_builder *b, int32_t guard, bool guard_neg, const char *mnemonic, size_t n,
               const struct ptx_operand *operands)
 {
-    struct ptx_inst in = *form_of(b->module, mnemonic, n);
-    in.guard = guard;
-    in.guard_neg = guard_neg;
-    in.operand = copy(b->module->arena, n, operands);
-    /* A { } group that the caller uses twice becomes two: ptx_finish() renumbers each in its
-     * place. */
-    for (size_t i = 0; i < n; i++)
-        in.operand[i].elem = copy(b->module->arena, operands[i].nelem, operands[i].elem);
-    item_new(b, PTX_I_INST)->inst = in;
+    ptx_emit_form(b, guard, guard_neg, ptx_form(b->module, mnemonic, n), operands);
 }
 
 /* ---- declarations ---------------------------------------------------------------------------- */
@@ -411,12 +443,59 @@ static unsigned family_of_reg(const struct ptx_reg *r)
     return r->type == PTX_B16 && r->name[1] == 'h' ? 2 : family_of(r->type);
 }
 
-static void renumber(struct ptx_operand *o, const int32_t *to)
+/* The numbers 0, 1 ... as text, one after the other. */
+struct counter {
+    char digit[10];
+    size_t n;
+};
+
+static void count_on(struct counter *c)
+{
+    size_t i = c->n;
+    while (i > 0 && c->digit[i - 1] == '9')
+        c->digit[--i] = '0';
+    if (i > 0) {
+        c->digit[i - 1]++;
+        return;
+    }
+    c->digit[0] = '1'; /* 999: 1000 */
+    c->digit[c->n++] = '0';
+}
+
+/* The names of a family's registers: "%r0", "%r1" ... */
+static void name_registers(struct arena *a, const char *prefix, struct ptx_reg *regs, uint32_t n)
+{
+    struct counter c = {.digit = "0", .n = 1};
+    const size_t length = strlen(prefix), most = length + sizeof c.digit + 1;
+    enum { FEW = 256 }; /* with room for as many at a time, of which the next has the rest */
+    char *at = NULL, *end = NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        if ((size_t)(end - at) < most) {
+            at = arena_alloc(a, FEW * most);
+            end = at + FEW * most;
+        }
+        regs[i].name = at;
+        memcpy(at, prefix, length);
+        memcpy(at + length, c.digit, c.n);
+        at += length + c.n + 1; /* what the arena gives is zero */
+        count_on(&c);
+    }
+}
+
+static void renumber_elements(struct ptx_operand *o, const int32_t *to);
+
+static inline void renumber(struct ptx_operand *o, const int32_t *to)
 {
     if (o->reg >= 0)
         o->reg = to[o->reg];
     if (o->reg2 >= 0)
         o->reg2 = to[o->reg2];
+    if (o->nelem)
+        renumber_elements(o, to);
+}
+
+static void renumber_elements(struct ptx_operand *o, const int32_t *to)
+{
     for (uint32_t i = 0; i < o->nelem; i++)
         renumber(&o->elem[i], to);
 }
@@ -442,6 +521,8 @@ static size_t group_registers(struct ptx_module *m, struct ptx_func *f, uint32_t
         sorted[to[r]] = f->regs.v[r];
         sorted[to[r]].decl = decl[k];
     }
+    for (unsigned k = 0; k < NFAMILY; k++)
+        name_registers(m->arena, families[k].prefix, sorted + next[k] - count[k], count[k]);
     f->regs.v = sorted;
     f->regs.cap = f->regs.n;
     for (size_t i = 0; i < f->items.n; i++) {

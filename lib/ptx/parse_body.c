@@ -89,6 +89,7 @@ static bool parse_mnemonic(struct ptx_parser *p, struct ptx_word w[PTX_MAX_WORDS
                            struct ptx_inst *in)
 {
     const char *from = p->lex.tok.text;
+    struct ptx_spelling found;
     if (p->lex.tok.kind != PTX_T_IDENT)
         return ptx_expected(p, "an instruction");
     w[0] = (struct ptx_word){from, p->lex.tok.len};
@@ -98,8 +99,11 @@ static bool parse_mnemonic(struct ptx_parser *p, struct ptx_word w[PTX_MAX_WORDS
             return diag_error(p->diags, ptx_tok_span(p), "no instruction has that many modifiers");
         w[(*n)++] = (struct ptx_word){p->lex.tok.text + 1, p->lex.tok.len - 1};
     }
-    return ptx_match(w, *n, PTX_ANY_COUNT, in) ||
-           unknown(p, w, *n, ptx_span(&p->lex, from, p->lex.tok_end));
+    if (!ptx_match(w, *n, PTX_ANY_COUNT, &found))
+        return unknown(p, w, *n, ptx_span(&p->lex, from, p->lex.tok_end));
+    in->op = found.op;
+    ptx_set_words(p->module, in, &found.words);
+    return true;
 }
 
 static bool parse_inst(struct ptx_parser *p)

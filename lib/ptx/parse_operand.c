@@ -373,7 +373,11 @@ bool ptx_parse_operands(struct ptx_parser *p, const struct ptx_word *words, size
     ptx_operand_range(in, &least, &most);
     if (n < least || n > most) {
         /* Another row of the same mnemonic may take that many: max.f32 of two and of three. */
-        ptx_match(words, nword, n, in);
+        struct ptx_spelling other;
+        if (ptx_match(words, nword, n, &other)) {
+            in->op = other.op;
+            ptx_set_words(p->module, in, &other.words);
+        }
         ptx_operand_range(in, &least, &most);
         if (n < least || n > most)
             return wrong_count(p, in, n, ptx_span(&p->lex, from, p->lex.tok_end));

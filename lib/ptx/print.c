@@ -132,21 +132,55 @@ static void put_call(const struct ptx_func *f, const struct ptx_inst *in, struct
     }
 }
 
-static void put_inst(const struct ptx_func *f, const struct ptx_inst *in, unsigned column,
-                     struct buf *out)
+static void put_mnemonic(const struct ptx_inst *in, struct buf *out)
 {
     const char *words[PTX_MAX_WORDS];
-    size_t start = out->len, n = ptx_mnemonic_words(in, words);
-    if (in->guard >= 0) {
-        buf_puts(out, in->guard_neg ? "@!" : "@");
-        put_reg(f, in->guard, out);
-        buf_putc(out, ' ');
-    }
+    const size_t n = ptx_mnemonic_words(in, words);
     buf_puts(out, ptx_op_name(in->op));
     for (size_t i = 0; i < n; i++) {
         buf_putc(out, '.');
         buf_puts(out, words[i]);
     }
+}
+
+/* The texts of mnemonics met lately. */
+struct mnemonics {
+    struct ptx_seen seen[PTX_SEEN];
+    struct {
+        char text[64];
+        size_t n;
+    } of[PTX_SEEN];
+};
+
+static void put_known_mnemonic(struct mnemonics *known, const struct ptx_inst *in, struct buf *out)
+{
+    const size_t at = ptx_seen_at(in), start = out->len;
+    if (known->seen[at].mod == in->mod && known->seen[at].op == in->op) {
+        buf_add(out, known->of[at].text, known->of[at].n);
+        return;
+    }
+    put_mnemonic(in, out);
+    const size_t n = out->len - start;
+    if (n > sizeof known->of[at].text)
+        return;
+    ptx_see(known->seen, in);
+    memcpy(known->of[at].text, out->text + start, n);
+    known->of[at].n = n;
+}
+
+static void put_inst(const struct ptx_func *f, const struct ptx_inst *in, unsigned column,
+                     struct mnemonics *known, struct buf *out)
+{
+    const size_t start = out->len;
+    if (in->guard >= 0) {
+        buf_puts(out, in->guard_neg ? "@!" : "@");
+        put_reg(f, in->guard, out);
+        buf_putc(out, ' ');
+    }
+    if (known)
+        put_known_mnemonic(known, in, out);
+    else
+        put_mnemonic(in, out);
     if (in->noperand == 0)
         return;
     static const char blanks[OPERAND_COLUMN + 1] = "                        ";
@@ -165,7 +199,7 @@ static void put_inst(const struct ptx_func *f, const struct ptx_inst *in, unsign
 
 void ptx_print_inst(const struct ptx_func *f, const struct ptx_inst *in, struct buf *out)
 {
-    put_inst(f, in, 0, out);
+    put_inst(f, in, 0, NULL, out);
 }
 
 /* ---- declarations ---------------------------------------------------------------------------- */
@@ -249,12 +283,12 @@ static void put_targets(const struct ptx_func *f, const struct ptx_item *it, str
 
 /* One line of a body; depth is the number of braces around it. */
 static void put_body_item(const struct ptx_func *f, const struct ptx_item *it, unsigned depth,
-                          struct buf *out)
+                          struct mnemonics *known, struct buf *out)
 {
     switch (it->kind) {
     case PTX_I_INST:
         tabs(out, depth);
-        put_inst(f, &it->inst, OPERAND_COLUMN, out);
+        put_inst(f, &it->inst, OPERAND_COLUMN, known, out);
         buf_putc(out, ';');
         break;
     case PTX_I_LABEL:
@@ -301,7 +335,7 @@ static bool declares(const struct ptx_item *it)
     return it->kind == PTX_I_REG || it->kind == PTX_I_VAR;
 }
 
-static void put_body(const struct ptx_func *f, struct buf *out)
+static void put_body(const struct ptx_func *f, struct mnemonics *known, struct buf *out)
 {
     unsigned depth = 1;
     buf_puts(out, "{\n");
@@ -311,7 +345,7 @@ static void put_body(const struct ptx_func *f, struct buf *out)
             depth--;
         if (depth == 1 && i && declares(&f->items.v[i - 1]) && !declares(it))
             buf_putc(out, '\n');
-        put_body_item(f, it, depth, out);
+        put_body_item(f, it, depth, known, out);
         if (it->kind == PTX_I_OPEN)
             depth++;
     }
@@ -324,7 +358,7 @@ static void put_triple(struct buf *out, const char *word, const uint32_t v[3])
         buf_printf(out, "\n%s %u, %u, %u", word, v[0], v[1], v[2]);
 }
 
-static void put_func(const struct ptx_func *f, struct buf *out)
+static void put_func(const struct ptx_func *f, struct mnemonics *known, struct buf *out)
 {
     if (*f->linkage)
         put_word(out, f->linkage);
@@ -359,7 +393,7 @@ static void put_func(const struct ptx_func *f, struct buf *out)
         return;
     }
     buf_putc(out, '\n');
-    put_body(f, out);
+    put_body(f, known, out);
 }
 
 /* Each line of the header behind its mark. */
@@ -387,6 +421,7 @@ static size_t about(const struct ptx_module *m)
 
 void ptx_print(const struct ptx_module *m, struct buf *out)
 {
+    struct mnemonics *const known = ARENA_NEW(out->arena, struct mnemonics);
     buf_reserve(out, about(m));
     put_header(m->header, out);
     buf_printf(out, ".version %u.%u\n.target sm_%u", m->version / 10, m->version % 10, m->sm);
@@ -400,7 +435,7 @@ void ptx_print(const struct ptx_module *m, struct buf *out)
         if (i == 0 || it->kind == PTX_I_FUNC || it[-1].kind == PTX_I_FUNC)
             buf_putc(out, '\n');
         switch (it->kind) {
-        case PTX_I_FUNC: put_func(it->func, out); break;
+        case PTX_I_FUNC: put_func(it->func, known, out); break;
         case PTX_I_VAR:
             put_var(it->var, out);
             buf_puts(out, ";\n");

@@ -83,7 +83,7 @@ enum ptx_mod ptx_space(enum ptx_mod space);
 
 /* A register variable of a function. */
 struct ptx_reg {
-    const char *name;  /* with its %: "%r12" */
+    const char *name;  /* with its %: "%r12"; before ptx_finish() without its number */
     enum ptx_mod type; /* as declared: PTX_B32, PTX_F32, PTX_PRED, ... */
     /* The item that declares it, index into the function's items; UINT32_MAX: it is a parameter or
      * result of the function, kept in a register. */
@@ -129,11 +129,11 @@ struct ptx_operand {
     enum ptx_operand_kind kind : 8; /* there are three for each instruction: they are kept small */
     bool neg;
     int32_t reg, reg2; /* indices into the function's regs; -1: none */
-    uint32_t nelem;
-    struct ptx_operand *elem;
+    uint32_t nelem;    /* 0 where there is no elem */
     uint64_t bits;
     const struct ptx_var *var;
     union { /* of the kind that has it */
+        struct ptx_operand *elem;
         enum ptx_sreg sreg;
         uint32_t label;
         const char *name;
@@ -147,13 +147,19 @@ enum { PTX_MAX_OPERANDS = 8, PTX_MAX_TYPES = 4 };
  * [3] the label of its prototype. A float literal in an .f32 or .f64 instruction has the kind of
  * that type, however it was written. */
 
-struct ptx_inst {
-    enum ptx_op op;
+/* What stands behind a mnemonic's name. Instructions of one mnemonic share it, so it never
+ * changes. */
+struct ptx_words {
     uint16_t mod[PTX_MC_COUNT];   /* enum ptx_mod by class; mod[PTX_MC_TYPE] is type[0] */
     uint16_t type[PTX_MAX_TYPES]; /* the TYPE modifiers in the order written */
-    int32_t guard;                /* predicate register, -1: none */
+};
+
+struct ptx_inst {
+    enum ptx_op op : 16; /* there are many thousands: they are kept small, too */
     bool guard_neg;
     uint8_t noperand;
+    int32_t guard;              /* predicate register, -1: none */
+    const uint16_t *mod, *type; /* of some struct ptx_words */
     struct ptx_operand *operand;
 };
 
@@ -163,10 +169,15 @@ struct ptx_shape {
 };
 struct ptx_shape ptx_shape(const struct ptx_inst *in);
 
-/* The instructions of that mnemonic, one for each form that has these words, with op, mod and type
- * alone: the first `most` of them in `in`; returns how many there are. What finishes a result
- * (rounding, .ftz, .sat, .relu) may be left out even where PTX demands it. */
-size_t ptx_spelled(const char *spelling, size_t len, size_t most, struct ptx_inst *in);
+/* An instruction without operands, as a mnemonic says it. */
+struct ptx_spelling {
+    enum ptx_op op;
+    struct ptx_words words;
+};
+/* The instructions of that mnemonic, one for each form that has these words: the first `most` of
+ * them in `found`; returns how many there are. What finishes a result (rounding, .ftz, .sat, .relu)
+ * may be left out even where PTX demands it. */
+size_t ptx_spelled(const char *spelling, size_t len, size_t most, struct ptx_spelling *found);
 
 enum ptx_item_kind {
     PTX_I_INST,
@@ -186,25 +197,29 @@ enum ptx_item_kind {
 
 struct ptx_item {
     enum ptx_item_kind kind;
-    union { /* of the kind that has it */
-        uint32_t label;
-        struct {
-            uint32_t first_reg, nreg;
-            bool reg_range;    /* written as  %r<nreg> : first_reg is %r0 */
-            enum ptx_mod type; /* of the registers declared */
-        };
-        struct {
-            uint32_t file, line, column;
-        };
-        uint32_t ntarget;
-    };
     struct span span;
-    struct ptx_inst inst;
-    const char *text; /* of a PTX_I_REG: the name, of a range without the number */
-    union {
-        struct ptx_var *var;
-        struct ptx_func *func;
-        const uint32_t *target; /* labels */
+    union { /* of the kind that has it */
+        struct ptx_inst inst;
+        struct {
+            const char *text; /* of a PTX_I_REG: the name, of a range without the number */
+            union {
+                uint32_t label;
+                struct {
+                    uint32_t first_reg, nreg;
+                    bool reg_range;    /* written as  %r<nreg> : first_reg is %r0 */
+                    enum ptx_mod type; /* of the registers declared */
+                };
+                struct {
+                    uint32_t file, line, column;
+                };
+                struct {
+                    const uint32_t *target; /* labels */
+                    uint32_t ntarget;
+                };
+                struct ptx_var *var;
+                struct ptx_func *func;
+            };
+        };
     };
 };
 
@@ -250,7 +265,12 @@ struct ptx_module {
     unsigned address_size;                 /* 64 */
     VEC(struct ptx_item) items;            /* variables, functions, comments, other directives */
     struct ptx_form *form;                 /* build.c: what mnemonics were matched to */
+    const struct ptx_words **words;        /* ptx_set_words(): those that instructions share */
 };
+
+/* Gives the instruction these words, which are copied unless the module has them already. */
+void ptx_set_words(struct ptx_module *m, struct ptx_inst *in, const struct ptx_words *words);
+bool ptx_same_words(const struct ptx_inst *x, const struct ptx_inst *y);
 
 /* NULL if absent. Of a function that is declared and defined, the definition; ptx_find_func() finds
  * entries too. */
@@ -307,8 +327,7 @@ void ptx_file(struct ptx_module *m, unsigned number, const char *name);
 struct ptx_builder {
     struct ptx_module *module;
     struct ptx_func *func;
-    struct span span;     /* given to every instruction made; set it as you walk the source */
-    uint32_t counter[16]; /* register numbers by prefix */
+    struct span span; /* given to every instruction made; set it as you walk the source */
 };
 struct ptx_builder ptx_builder_new(struct ptx_module *m, struct ptx_func *f);
 /* A fresh register: %p for pred, %rs b16, %r b32, %rd b64, %h f16/bf16 bits (b16), %f f32, %fd f64.
@@ -323,10 +342,16 @@ void ptx_loc(struct ptx_builder *b, unsigned file, unsigned line, unsigned colum
 struct ptx_var *ptx_array_new(struct ptx_builder *b, enum ptx_mod space, const char *name,
                               enum ptx_mod type, uint32_t align, uint64_t count);
 
-struct ptx_operand ptx_r(int32_t reg);
+static inline struct ptx_operand ptx_r(int32_t reg)
+{
+    return (struct ptx_operand){.kind = PTX_O_REG, .reg = reg, .reg2 = -1};
+}
 struct ptx_operand ptx_pair(int32_t reg, int32_t reg2); /* %p|%q */
 struct ptx_operand ptx_not(int32_t pred);
-struct ptx_operand ptx_imm(int64_t v);
+static inline struct ptx_operand ptx_imm(int64_t v)
+{
+    return (struct ptx_operand){.kind = PTX_O_IMM, .reg = -1, .reg2 = -1, .bits = (uint64_t)v};
+}
 struct ptx_operand ptx_immf32(float v);
 struct ptx_operand ptx_immf64(double v);
 struct ptx_operand ptx_special(enum ptx_sreg r);
@@ -345,6 +370,11 @@ struct ptx_operand ptx_vec(struct ptx_builder *b, size_t n, const struct ptx_ope
  * unguarded; guard_neg: @!p. */
 void ptx_emit(struct ptx_builder *b, int32_t guard, bool guard_neg, const char *mnemonic, size_t n,
               const struct ptx_operand *operands);
+/* What such a mnemonic with n operands is matched to: for who appends it again and again. Good
+ * until the next instruction is made. */
+const struct ptx_inst *ptx_form(struct ptx_module *m, const char *mnemonic, size_t n);
+void ptx_emit_form(struct ptx_builder *b, int32_t guard, bool guard_neg,
+                   const struct ptx_inst *form, const struct ptx_operand *operands);
 #define PTX_ARGS(...)                                                         \
     sizeof((struct ptx_operand[]){__VA_ARGS__}) / sizeof(struct ptx_operand), \
         (struct ptx_operand[])                                                \

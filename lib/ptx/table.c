@@ -249,6 +249,7 @@ static void make_slots(struct ptx_row *r)
 static void make_specs(struct ptx_row *r)
 {
     const char *p = r->operands;
+    r->is_plain = true;
     while (*p) {
         struct ptx_spec *s = &r->spec[r->nspec++];
         if (*p == '=') {
@@ -273,6 +274,7 @@ static void make_specs(struct ptx_row *r)
         }
         for (; *p == '?' || *p == '_'; p++)
             *(*p == '?' ? &s->optional : &s->sink) = true;
+        r->is_plain &= !s->optional && !strchr("hky", s->kind);
         if (*p == ',')
             p++;
     }
@@ -497,11 +499,11 @@ static bool is_finish(const struct ptx_slot *s)
 /* Optional slots are taken when the next word fits them; no row needs more than that. bare: what
  * finishes a result may be left out. */
 static bool row_fits(const struct ptx_row *r, const uint16_t *id, size_t n, bool bare,
-                     struct ptx_inst *in)
+                     struct ptx_spelling *found)
 {
+    struct ptx_words *const words = &found->words;
     size_t w = 0, ntype = 0;
-    memset(in->mod, 0, sizeof in->mod);
-    memset(in->type, 0, sizeof in->type);
+    *words = (struct ptx_words){0};
     for (unsigned i = 0; i < r->nslot; i++) {
         const struct ptx_slot *s = &r->slot[i];
         const struct ptx_alt *a = w < n ? slot_find(s, id[w]) : NULL;
@@ -514,19 +516,19 @@ static bool row_fits(const struct ptx_row *r, const uint16_t *id, size_t n, bool
         if (s->cls == PTX_MC_COUNT)
             continue;
         if (s->cls == PTX_MC_TYPE)
-            in->type[ntype++] = a->mod;
+            words->type[ntype++] = a->mod;
         else
-            in->mod[s->cls] = a->mod;
+            words->mod[s->cls] = a->mod;
     }
-    in->mod[PTX_MC_TYPE] = in->type[0];
-    in->op = (enum ptx_op)(r - table.row);
+    words->mod[PTX_MC_TYPE] = words->type[0];
+    found->op = (enum ptx_op)(r - table.row);
     return w == n;
 }
 
 /* The same words in another order, which ptxas takes too (Triton writes
  * atom.global.gpu.acq_rel.add). */
 static bool row_fits_shuffled(const struct ptx_row *r, const uint16_t *id, size_t n,
-                              struct ptx_inst *in)
+                              struct ptx_spelling *found)
 {
     const struct ptx_alt *filled[PTX_MAX_WORDS] = {NULL};
     uint16_t sorted[PTX_MAX_WORDS];
@@ -541,7 +543,7 @@ static bool row_fits_shuffled(const struct ptx_row *r, const uint16_t *id, size_
     for (unsigned i = 0; i < r->nslot; i++)
         if (filled[i])
             sorted[count++] = filled[i]->word;
-    return row_fits(r, sorted, count, false, in);
+    return row_fits(r, sorted, count, false, found);
 }
 
 /* The numbers of the words behind the name; false when one of them is in no row. */
@@ -556,56 +558,51 @@ static bool number_words(const struct ptx_word *words, size_t n, uint16_t id[PTX
     return true;
 }
 
-size_t ptx_spelled(const char *spelling, size_t len, size_t most, struct ptx_inst *in)
+size_t ptx_spelled(const char *spelling, size_t len, size_t most, struct ptx_spelling *found)
 {
     struct ptx_word words[PTX_MAX_WORDS];
     uint16_t id[PTX_MAX_WORDS];
     const size_t n = ptx_split(spelling, len, words);
-    size_t nrow = 0, found = 0;
+    size_t nrow = 0, nfound = 0;
     const struct ptx_row *row = n ? ptx_rows_of(words[0].text, words[0].len, &nrow) : NULL;
     if (!row || !number_words(words, n, id))
         return 0;
     for (size_t k = 0; k < nrow; k++) {
-        struct ptx_inst t = {0};
+        struct ptx_spelling t;
         if (!row_fits(&row[k], id, n - 1, true, &t))
             continue;
-        if (found < most)
-            in[found] = t;
-        found++;
+        if (nfound < most)
+            found[nfound] = t;
+        nfound++;
     }
-    return found;
+    return nfound;
 }
 
-bool ptx_match(const struct ptx_word *words, size_t n, size_t noperand, struct ptx_inst *in)
+bool ptx_match(const struct ptx_word *words, size_t n, size_t noperand, struct ptx_spelling *found)
 {
     uint16_t id[PTX_MAX_WORDS];
     size_t nrow;
     const struct ptx_row *row = ptx_rows_of(words[0].text, words[0].len, &nrow);
     if (!row || !number_words(words, n, id))
         return false;
-    struct ptx_inst first = {0};
-    bool found = false, count = false;
+    bool any = false, count = false;
     for (size_t k = 0; k < 2 * nrow && !count; k++) {
         bool shuffled = k >= nrow;
-        struct ptx_inst t = {0};
+        struct ptx_spelling t;
         size_t least, most;
-        if (shuffled && found)
+        if (shuffled && any)
             break;
         if (!shuffled ? !row_fits(&row[k], id, n - 1, false, &t)
                       : !row_fits_shuffled(&row[k - nrow], id, n - 1, &t))
             continue;
-        ptx_operand_range(&t, &least, &most);
+        const struct ptx_inst in = ptx_as_spelled(&t);
+        ptx_operand_range(&in, &least, &most);
         count = noperand == PTX_ANY_COUNT || (noperand >= least && noperand <= most);
-        if (count || !found)
-            first = t;
-        found = true;
+        if (count || !any)
+            *found = t;
+        any = true;
     }
-    if (found) {
-        in->op = first.op;
-        memcpy(in->mod, first.mod, sizeof in->mod);
-        memcpy(in->type, first.type, sizeof in->type);
-    }
-    return found;
+    return any;
 }
 
 bool ptx_spec_applies(const struct ptx_inst *in, const struct ptx_spec *spec)
@@ -635,6 +632,10 @@ bool ptx_operand_specs(const struct ptx_inst *in, const struct ptx_spec *specs[P
 {
     const struct ptx_row *r = ptx_row(in->op);
     size_t least, most, n = 0;
+    for (unsigned i = 0; r->is_plain && i < r->nspec; i++)
+        specs[i] = &r->spec[i];
+    if (r->is_plain)
+        return in->noperand == r->nspec;
     ptx_operand_range(in, &least, &most);
     if (in->noperand < least || in->noperand > most)
         return false;

@@ -42,6 +42,7 @@ struct ptx_row {
     uint8_t nslot, nspec;
     uint8_t writes;  /* bit k: operand k */
     bool has_minima; /* some slot has */
+    bool is_plain;   /* every operand is always there */
     const struct ptx_slot *slot;
     struct ptx_spec spec[PTX_MAX_OPERANDS];
 };
@@ -55,11 +56,16 @@ struct ptx_word {
 };
 enum { PTX_MAX_WORDS = 24 };
 
-/* Sets op, mod and type of in from the first row that fits the words (in the row's order; else in
- * any order), and noperand if any row takes that many (PTX_ANY_COUNT: don't ask). Returns false
- * when no row fits. */
+/* Sets *found from the first row that fits the words (in the row's order; else in any order), and
+ * noperand if any row takes that many (PTX_ANY_COUNT: don't ask). Returns false when no row fits,
+ * and *found stays. */
 enum { PTX_ANY_COUNT = 99 };
-bool ptx_match(const struct ptx_word *words, size_t n, size_t noperand, struct ptx_inst *in);
+bool ptx_match(const struct ptx_word *words, size_t n, size_t noperand, struct ptx_spelling *found);
+/* The instruction that s spells, without operands; its words are those of s. */
+static inline struct ptx_inst ptx_as_spelled(const struct ptx_spelling *s)
+{
+    return (struct ptx_inst){.op = s->op, .guard = -1, .mod = s->words.mod, .type = s->words.type};
+}
 /* Splits "add.rn.f32"; 0 when it has too many words. */
 size_t ptx_split(const char *mnemonic, size_t len, struct ptx_word words[PTX_MAX_WORDS]);
 /* The n rows of that name, or NULL; all names, NULL at the end; the text of a word by its
@@ -100,6 +106,29 @@ struct ptx_needs {
     unsigned ptx, sm;
 };
 void ptx_inst_needs(const struct ptx_inst *in, struct ptx_needs *needs);
+
+/* Mnemonics met lately. Those of a module are few, and each is met thousands of times: what goes by
+ * the mnemonic alone is found out once for most of them. */
+enum { PTX_SEEN = 256 };
+struct ptx_seen {
+    enum ptx_op op;
+    const uint16_t *mod; /* NULL: none yet */
+};
+/* Where the instruction's mnemonic is in a table of that length, or where it belongs in place of
+ * another one. */
+static inline size_t ptx_seen_at(const struct ptx_inst *in)
+{
+    const uint64_t h = (uint64_t)(uintptr_t)in->mod >> 4 ^ (uint64_t)in->op << 40;
+    return (h * 0x9e3779b97f4a7c15u >> 32) % PTX_SEEN;
+}
+/* Was it met before? It is from now on. */
+static inline bool ptx_see(struct ptx_seen seen[PTX_SEEN], const struct ptx_inst *in)
+{
+    struct ptx_seen *const s = &seen[ptx_seen_at(in)];
+    const bool before = s->mod == in->mod && s->op == in->op;
+    *s = (struct ptx_seen){in->op, in->mod};
+    return before;
+}
 
 /* Minima as isa.def writes them: does the target have it? what to call it in a message ("sm_80",
  * "sm_90a"). */

@@ -10,7 +10,10 @@ enum { MAX_STATIC_SHARED = 48 * 1024 };
 static bool check_needs(struct ptx_validator *v, const struct ptx_inst *in)
 {
     const struct ptx_module *m = v->module;
+    struct ptx_known *const known = &v->known[ptx_seen_at(in)];
     struct ptx_needs needs;
+    if (known->seen.mod == in->mod && known->seen.op == in->op)
+        return true;
     ptx_inst_needs(in, &needs);
     if (!ptx_sm_allows(needs.sm, m->sm, m->sm_suffix))
         return diag_error(v->diags, v->span, "'%s' needs %s (the target is sm_%u%.1s)",
@@ -20,6 +23,8 @@ static bool check_needs(struct ptx_validator *v, const struct ptx_inst *in)
         return diag_error(v->diags, v->span, "'%s' needs PTX %u.%u (the module says %u.%u)",
                           ptx_mnemonic(v, in), needs.ptx / 10, needs.ptx % 10, m->version / 10,
                           m->version % 10);
+    known->seen = (struct ptx_seen){in->op, in->mod};
+    known->noperand = SIZE_MAX;
     return true;
 }
 
@@ -269,7 +274,10 @@ static void check_version(struct ptx_validator *v)
 bool ptx_validate(const struct ptx_module *m, struct diags *d)
 {
     struct ptx_scopes names;
-    struct ptx_validator v = {.module = m, .diags = d, .names = &names};
+    struct ptx_validator v = {.module = m,
+                              .diags = d,
+                              .names = &names,
+                              .known = ARENA_ARRAY(d->arena, PTX_SEEN, struct ptx_known)};
     size_t before = d->nerror;
     uint64_t shared = 0;
     ptx_scopes_init(&names, d->arena);

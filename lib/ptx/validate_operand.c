@@ -406,14 +406,32 @@ static bool check_operand(struct ptx_validator *v, const struct ptx_inst *in,
     return check_value(v, in, index, o, spec_type(in, s), s->dest);
 }
 
-bool ptx_check_operands(struct ptx_validator *v, const struct ptx_inst *in)
+/* The specifications of its operands. */
+static bool find_specs(struct ptx_validator *v, const struct ptx_inst *in, struct ptx_known *known)
 {
-    const struct ptx_spec *specs[PTX_MAX_OPERANDS];
-    if (!ptx_operand_specs(in, specs))
+    known->noperand = SIZE_MAX;
+    if (!ptx_operand_specs(in, known->spec))
         return diag_error(v->diags, v->span, "'%s' does not take %u operands", ptx_mnemonic(v, in),
                           in->noperand);
-    for (size_t i = 0; i < in->noperand; i++)
-        if (!check_operand(v, in, specs[i], i))
+    known->noperand = in->noperand;
+    memset(known->taken, 0, sizeof known->taken);
+    return true;
+}
+
+bool ptx_check_operands(struct ptx_validator *v, const struct ptx_inst *in)
+{
+    struct ptx_known *const known = &v->known[ptx_seen_at(in)];
+    if (known->noperand != in->noperand && !find_specs(v, in, known))
+        return false;
+    for (size_t i = 0; i < in->noperand; i++) {
+        const struct ptx_operand *o = &in->operand[i];
+        const bool is_plain = o->kind == PTX_O_REG && !o->neg && o->reg >= 0 && o->reg2 < 0;
+        const enum ptx_mod type = is_plain ? v->func->regs.v[o->reg].type : PTX_NONE;
+        if (is_plain && type == known->taken[i])
+            continue;
+        if (!check_operand(v, in, known->spec[i], i))
             return false;
+        known->taken[i] = is_plain ? (uint16_t)type : known->taken[i];
+    }
     return true;
 }

@@ -440,9 +440,10 @@ _Static_assert(SIM_ATOM_ADD_F > SIM_ATOM_CAS && SIM_ATOM_ADD_F > SIM_ATOM_DEC,
 
 uint8_t dec_fold(struct dec *dc, enum ptx_mod op, enum ptx_mod t, bool shared)
 {
-    struct ptx_inst in = {.type[0] = (uint16_t)t};
+    struct ptx_words words = {.type[0] = (uint16_t)t};
+    const struct ptx_inst in = {.mod = words.mod, .type = words.type};
     enum sim_atom code;
-    in.mod[PTX_MC_OP] = (uint16_t)op;
+    words.mod[PTX_MC_OP] = (uint16_t)op;
     if (!atom_code(&in, &code)) {
         dec_unsupported(dc);
         return SIM_NO_FOLD;

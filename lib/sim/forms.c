@@ -21,7 +21,7 @@ const struct sim_row sim_rows[SIM_H_COUNT] = {
  * asks for too, only the comparison and the type count. */
 struct form {
     uint16_t op;
-    uint16_t mod[PTX_MC_COUNT], type[PTX_MAX_TYPES];
+    struct ptx_words words;
 };
 
 enum { MOST_FORMS = 2048, SLOTS = 2 * MOST_FORMS, MOST_ROWS = 16 };
@@ -48,8 +48,8 @@ static size_t place(const struct form *f)
 
 static struct form comparison(enum ptx_mod compare, enum ptx_mod type)
 {
-    struct form f = {.op = PTX_OP_SETP_BITS, .type[0] = (uint16_t)type};
-    f.mod[PTX_MC_COMPARE] = (uint16_t)compare;
+    struct form f = {.op = PTX_OP_SETP_BITS, .words.type[0] = (uint16_t)type};
+    f.words.mod[PTX_MC_COMPARE] = (uint16_t)compare;
     return f;
 }
 
@@ -58,8 +58,8 @@ static struct form form_of(const struct ptx_inst *in)
     if (ptx_op_family(in->op) == PTX_FAMILY_SETP)
         return comparison(in->mod[PTX_MC_COMPARE], in->type[0]);
     struct form f = {.op = (uint16_t)in->op};
-    memcpy(f.mod, in->mod, sizeof f.mod);
-    memcpy(f.type, in->type, sizeof f.type);
+    memcpy(f.words.mod, in->mod, sizeof f.words.mod);
+    memcpy(f.words.type, in->type, sizeof f.words.type);
     return f;
 }
 
@@ -80,12 +80,14 @@ static void make_table(void)
     for (uint32_t id = 1; id < SIM_H_COUNT; id++) {
         size_t len;
         for (const char *s = sim_rows[id].spell; *s; s += len + (s[len] == ' ')) {
-            struct ptx_inst in[MOST_ROWS];
+            struct ptx_spelling found[MOST_ROWS];
             len = strcspn(s, " ");
-            const size_t n = ptx_spelled(s, len, MOST_ROWS, in);
+            const size_t n = ptx_spelled(s, len, MOST_ROWS, found);
             assert(n > 0 && n <= MOST_ROWS);
             for (size_t i = 0; i < n; i++) {
-                const struct form f = form_of(&in[i]);
+                const struct ptx_inst in = {
+                    .op = found[i].op, .mod = found[i].words.mod, .type = found[i].words.type};
+                const struct form f = form_of(&in);
                 add_form(&f, id);
             }
         }
@@ -110,8 +112,8 @@ enum sim_handler_id dec_comparison(enum ptx_mod compare, enum ptx_mod type)
 /* Takes away what a record can say instead, .rn being what handlers do by themselves. */
 static void take_away(struct form *f, enum ptx_mod_class cls, enum ptx_mod word)
 {
-    if (f->mod[cls] == word)
-        f->mod[cls] = PTX_NONE;
+    if (f->words.mod[cls] == word)
+        f->words.mod[cls] = PTX_NONE;
 }
 
 bool dec_row(struct dec *dc, enum sim_handler_id h, bool mods)

@@ -136,9 +136,11 @@ static void add_inst(struct copy *c, enum ptx_op op, enum ptx_mod space, enum pt
 {
     struct ptx_item item = {.kind = PTX_I_INST, .span = c->b.span};
     struct ptx_inst *in = &item.inst;
+    struct ptx_words words = {.type[0] = (uint16_t)type};
     *in = (struct ptx_inst){.op = op, .guard = -1, .noperand = 2};
-    in->mod[PTX_MC_SPACE] = (uint16_t)space;
-    in->mod[PTX_MC_TYPE] = in->type[0] = (uint16_t)type;
+    words.mod[PTX_MC_SPACE] = (uint16_t)space;
+    words.mod[PTX_MC_TYPE] = (uint16_t)type;
+    ptx_set_words(c->b.module, in, &words);
     in->operand = ARENA_ARRAY(c->arena, 2, struct ptx_operand);
     in->operand[0] = d;
     in->operand[1] = s;
@@ -311,6 +313,18 @@ static bool copy_call(struct copy *c, struct body *b, const struct ptx_item *ite
 
 /* ---- bodies ---------------------------------------------------------------------------------- */
 
+/* An access to a parameter, which is in local memory here. */
+static void make_local(struct copy *c, struct ptx_inst *in)
+{
+    struct ptx_words words;
+    if (!in->mod[PTX_MC_SPACE])
+        return;
+    memcpy(words.mod, in->mod, sizeof words.mod);
+    memcpy(words.type, in->type, sizeof words.type);
+    words.mod[PTX_MC_SPACE] = PTX_LOCAL;
+    ptx_set_words(c->b.module, in, &words);
+}
+
 static bool copy_inst(struct copy *c, struct body *b, const struct ptx_item *from)
 {
     if (is_call(from))
@@ -330,7 +344,7 @@ static bool copy_inst(struct copy *c, struct body *b, const struct ptx_item *fro
         const struct ptx_var *v = inline_var(c, b, was->var);
         in->operand[i] = inline_operand(c, b, was, true);
         if (was->kind == PTX_O_MEM && v && v->space == PTX_LOCAL)
-            in->mod[PTX_MC_SPACE] = in->mod[PTX_MC_SPACE] ? PTX_LOCAL : PTX_NONE;
+            make_local(c, in);
     }
     add_item(c, &item);
     return true;

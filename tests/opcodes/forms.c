@@ -186,11 +186,12 @@ static void finish(struct expansion *x)
         }
     const char *mnemonic = buf_text(&b);
     const size_t n = ptx_split(mnemonic, strlen(mnemonic), words);
-    if (f.sm % 1000 > 90 || !ptx_match(words, n, PTX_ANY_COUNT, &f.inst) || f.inst.op != x->op)
+    struct ptx_spelling *const found = ARENA_NEW(x->forms->arena, struct ptx_spelling);
+    if (f.sm % 1000 > 90 || !ptx_match(words, n, PTX_ANY_COUNT, found) || found->op != x->op)
         return;
+    f.inst = ptx_as_spelled(found);
     f.approx = is_approximate(&f.inst);
     f.warp = is_of_warp(&f.inst);
-    f.inst.guard = -1;
     add(x, mnemonic, &f);
 }
 

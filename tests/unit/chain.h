@@ -44,7 +44,7 @@ static struct cg *generator(struct arena *a, struct diags *d, const char *sm)
                      .reducing = ARENA_NEW(a, struct cg_reducing),
                      .inlined = ARENA_NEW(a, struct cg_inlined),
                      .spare = ARENA_NEW(a, struct cg_spare),
-                     .interned = ARENA_ARRAY(a, CG_INTERNED, const char *),
+                     .interned = ARENA_ARRAY(a, CG_INTERNED, struct cg_text),
                      .contract = contract_of_spec(a, f->specs.v[0], target->name)};
     return g;
 }

@@ -280,7 +280,8 @@ struct choice {
 
 static const struct form *add_form(const struct ptx_row *r, enum ptx_op op, const struct choice *c)
 {
-    struct ptx_inst in = {.op = op};
+    struct ptx_words words = {{0}, {0}};
+    const struct ptx_inst in = {.op = op, .mod = words.mod, .type = words.type};
     size_t ntype = 0;
     for (unsigned i = 0; i < r->nslot; i++) {
         const struct ptx_slot *s = &r->slot[i];
@@ -288,11 +289,11 @@ static const struct form *add_form(const struct ptx_row *r, enum ptx_op op, cons
             continue;
         uint16_t mod = s->alt[c->alt[i] - 1].mod;
         if (s->cls == PTX_MC_TYPE)
-            in.type[ntype++] = mod;
+            words.type[ntype++] = mod;
         else
-            in.mod[s->cls] = mod;
+            words.mod[s->cls] = mod;
     }
-    in.mod[PTX_MC_TYPE] = in.type[0];
+    words.mod[PTX_MC_TYPE] = words.type[0];
     if (nform == MAX_FORMS)
         abort();
     struct form *f = &forms[nform++];

@@ -145,30 +145,29 @@ void cg_bind(struct cg *g, const struct lang_symbol *sym, struct cg_val v, bool 
 
 /* ---- an entry -------------------------------------------------------------------------------- */
 
-/* What the entry before leaves: a copy of its items is as large as they are. Its registers were
- * copied when they were numbered. */
+/* The entry before keeps the items that it has. */
 static void give_back(struct cg *g)
 {
     struct cg_spare *const spare = g->spare;
     struct ptx_func *const f = spare->func;
-    if (!f)
-        return;
-    spare->items.v = f->items.v;
-    spare->items.cap = f->items.cap;
+    if (!f || f->items.v != spare->items.v + spare->items.n)
+        return; /* they were moved, since there was no room */
     f->items.cap = f->items.n;
-    f->items.v = ARENA_ARRAY(g->module->arena, f->items.n, struct ptx_item);
-    memcpy(f->items.v, spare->items.v, f->items.n * sizeof *f->items.v);
-    spare->func = NULL;
+    spare->items.n += f->items.n;
 }
 
 static void take_spare(struct cg *g)
 {
     struct cg_spare *const spare = g->spare;
     give_back(g);
-    VEC_RESERVE(g->module->arena, &spare->items, CG_ITEMS);
+    if (spare->items.cap - spare->items.n < CG_ITEMS) {
+        spare->items.v = ARENA_ARRAY(g->module->arena, 2 * CG_ITEMS, struct ptx_item);
+        spare->items.cap = 2 * CG_ITEMS;
+        spare->items.n = 0;
+    }
     VEC_RESERVE(g->module->arena, &spare->regs, CG_ITEMS);
-    g->func->items.v = spare->items.v;
-    g->func->items.cap = spare->items.cap;
+    g->func->items.v = spare->items.v + spare->items.n;
+    g->func->items.cap = spare->items.cap - spare->items.n;
     g->func->regs.v = spare->regs.v;
     g->func->regs.cap = spare->regs.cap;
     spare->func = g->func;
@@ -187,7 +186,7 @@ void cg_begin(struct cg *g, const char *entry)
     g->area_var = NULL;
     cg_scope_close(g, 0);
     g->version.n = 0;
-    g->sums.n = 0;
+    g->sums.n = g->sum_of.n = 0;
     g->parts.n = 0;
     g->bindings.n = 0;
     g->loop = NULL;

@@ -24,43 +24,46 @@
 
 enum cg_narrow { CG_FULL, CG_U32, CG_S32 };
 
-struct cg_val {
-    enum dtype type;
-    enum cg_narrow narrow; /* 64-bit integer types only: held in 32 bits */
-    struct ptx_operand op;
+struct cg_val { /* it is passed by value: kept small */
+    enum dtype type : 8;
+    enum cg_narrow narrow : 8; /* 64-bit integer types only: held in 32 bits */
     /* A vector: its lanes, of the type; op means nothing. Only what says so takes one. */
     uint8_t lanes;
+    struct ptx_operand op;
     const struct cg_val *lane;
 };
 
-enum { CG_KEY_MAX = 9 }; /* operands of a numbered instruction */
-struct cg_key_operand {
-    uint64_t bits;
-    const struct ptx_var *var;
-    int32_t reg;
-    uint32_t version;
-    uint32_t kind;
-};
+enum { CG_KEY_MAX = 10 }; /* operands of a numbered instruction */
 struct cg_number {
-    const char *mnemonic; /* interned */
-    enum ptx_mod type;    /* of the register; 0 for cg_remember() */
-    uint32_t first;       /* its operands in key_operands */
-    uint32_t nop;
-    uint32_t bucket;
+    uint32_t hash;
+    uint32_t first; /* its key in key_words */
+    uint32_t nword;
     int32_t next; /* index + 1 of the next in the bucket */
     int32_t reg;
 };
 /* Memory that entries are generated in, one after the other: what grows side by side would be
  * moved, and leave twice its size behind. Most have less: memory that is not used costs nothing. */
 struct cg_spare {
-    struct ptx_func *func; /* whose items are there now, NULL: nobody's */
-    VEC(struct ptx_item) items;
+    struct ptx_func *func;      /* the latest, whose items are there, too; NULL: there is none */
+    VEC(struct ptx_item) items; /* of those before */
     VEC(struct ptx_reg) regs;
     VEC(struct cg_number) numbers;
-    VEC(struct cg_key_operand) key_operands;
+    VEC(uint32_t) key_words;
 };
-enum { CG_ITEMS = 1 << 14, CG_NUMBERS = CG_ITEMS, CG_KEY_OPERANDS = 2 * CG_ITEMS };
+enum { CG_ITEMS = 1 << 14, CG_NUMBERS = CG_ITEMS, CG_KEY_WORDS = 8 * CG_ITEMS };
 enum { CG_INTERNED = 1 << 10 };
+/* What texts are compared by, and those of 8 to 24 bytes by nothing else: 8 bytes from each end, 8
+ * from the middle, and their number. */
+struct cg_brief {
+    uint64_t first, middle, last;
+    size_t n;
+};
+/* A mnemonic, or what else values are known by. */
+struct cg_text {
+    const char *text; /* NULL: there is none */
+    struct cg_brief brief;
+    struct ptx_inst form; /* what it is with .noperand operands; 0: not asked for yet */
+};
 enum { CG_BUCKETS = 1 << 14 };
 
 /* One lane of a vector or element of an array that is kept in registers. */
@@ -72,7 +75,6 @@ struct cg_cell {
 
 /* A register that is another one plus a constant. */
 struct cg_sum {
-    bool is_sum;
     int32_t base;
     uint32_t version; /* of base, when it was added */
     int64_t add;
@@ -250,10 +252,12 @@ struct cg {
     uint32_t reserved; /* the static shared memory that they take, once that is known */
 
     VEC(struct cg_number) numbers;
-    VEC(struct cg_key_operand) key_operands;
-    const char **interned;   /* CG_INTERNED mnemonics, hashed */
-    int32_t *bucket;         /* CG_BUCKETS: index + 1 of the latest entry, 0 = none */
-    VEC(struct cg_sum) sums; /* by register */
+    VEC(uint32_t) key_words;
+    struct cg_text *interned; /* CG_INTERNED of them, hashed */
+    uint32_t nfull;           /* texts that found no room among them */
+    int32_t *bucket;          /* CG_BUCKETS: index + 1 of the latest entry, 0 = none */
+    VEC(struct cg_sum) sums;
+    VEC(uint32_t) sum_of; /* by register: 1 + which of these it is; 0: none */
     VEC(struct cg_part) parts;
     VEC(uint32_t) version; /* by register; 0 = assigned once */
     uint32_t clock;        /* the last version given */
@@ -436,9 +440,15 @@ const char *cg_suffix(enum dtype t); /* "f32", "s64", "u32" ...: of arithmetic o
 /* "name.suffix"; both are short. */
 enum { CG_WORD = 32 };
 const char *cg_dotted(char out[CG_WORD], const char *name, const char *suffix);
+/* The texts one after the other, of which NULL is the last: snprintf() takes longer than all else
+ * that is done for an instruction. */
+const char *cg_joined(char *out, size_t size, ...) __attribute__((sentinel));
 const char *cg_bits_suffix(enum dtype t); /* "f32", "b32" ...: of mov and selp */
 enum ptx_mod cg_regtype(enum dtype t);
-struct cg_val cg_value(enum dtype t, int32_t reg);
+static inline struct cg_val cg_value(enum dtype t, int32_t reg)
+{
+    return (struct cg_val){.type = t, .op = ptx_r(reg)};
+}
 struct cg_val cg_int(enum dtype t, int64_t v);
 struct cg_val cg_float(struct cg *g, enum dtype t, double v);
 struct cg_val cg_bool(struct cg *g, bool v);
@@ -447,7 +457,11 @@ bool cg_is_const(struct cg_val v, int64_t *i); /* an integer or bool immediate *
  * in different registers. */
 bool cg_same(struct cg_val x, struct cg_val y);
 /* The operand for an instruction on the full type; narrow values are widened. */
-struct ptx_operand cg_op(struct cg *g, struct cg_val v);
+struct ptx_operand cg_made_op(struct cg *g, struct cg_val v);
+static inline struct ptx_operand cg_op(struct cg *g, struct cg_val v)
+{
+    return v.op.kind == PTX_O_REG && v.narrow == CG_FULL ? v.op : cg_made_op(g, v);
+}
 int32_t cg_reg(struct cg *g, struct cg_val v);            /* the same, in a register */
 void cg_move(struct cg *g, int32_t reg, struct cg_val v); /* assigns a mutable register */
 /* cg_move_new() moves a value that was computed since `since`: its last instruction then writes reg

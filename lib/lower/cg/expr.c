@@ -85,14 +85,14 @@ struct cg_val cg_define(struct cg *g, const struct lang_equation *eq,
 {
     if (too_much(g, eq->span) || g->failed)
         return nothing(eq->sym->type);
-    char what[32];
+    static const char what[] = "definition";
     struct ptx_operand key[CG_KEY_MAX];
-    const uint32_t nkey = eq->nindex;
+    const uint32_t nkey = eq->nindex + 1;
     const bool memo = nkey < CG_KEY_MAX;
     /* not its name: reductions without one are called after what they compute */
-    snprintf(what, sizeof what, "=%p", (const void *)eq->sym);
-    for (uint32_t i = 0; memo && i < nkey; i++)
-        key[i] = subscript[i].op;
+    key[0] = ptx_imm((int64_t)(uintptr_t)eq->sym);
+    for (uint32_t i = 1; memo && i < nkey; i++)
+        key[i] = subscript[i - 1].op;
     const int32_t known = memo ? cg_recall_read(g, what, nkey, key) : -1;
     if (known >= 0)
         return cg_value(eq->sym->type, known);

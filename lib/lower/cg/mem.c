@@ -130,8 +130,8 @@ enum { LOAD_TEXT = 48 };
 static void load_text(struct cg *g, enum dtype t, bool is_free, struct cg_place_of at,
                       char text[LOAD_TEXT])
 {
-    snprintf(text, LOAD_TEXT, "ld%s.%s%s.%s", at.order ? at.order : "", cg_space_word(at.space),
-             is_free && at.space == CG_GLOBAL ? free_word(g) : "", load_type(t));
+    cg_joined(text, LOAD_TEXT, "ld", at.order ? at.order : "", ".", cg_space_word(at.space),
+              is_free && at.space == CG_GLOBAL ? free_word(g) : "", ".", load_type(t), NULL);
 }
 
 static void zero(struct cg *g, int32_t reg, enum ptx_mod rt)
@@ -167,7 +167,7 @@ static struct cg_val load_once(struct cg *g, enum dtype t, bool is_free, struct 
 {
     const struct ptx_operand from = cg_mem(at);
     char what[32];
-    snprintf(what, sizeof what, "load %s", dtype_name(t));
+    cg_joined(what, sizeof what, "load ", dtype_name(t), NULL);
     int32_t reg = cg_recall_read(g, what, 1, &from);
     if (reg < 0) {
         reg = load(g, t, is_free, at);
@@ -212,7 +212,7 @@ struct cg_val cg_load_if(struct cg *g, const struct lang_symbol *t, struct cg_pl
     if (packed) {
         PTX(&g->b, "mov.b32", ptx_r(reg), ptx_imm(0));
     } else {
-        snprintf(m, sizeof m, "mov.%s", cg_bits_suffix(et));
+        cg_joined(m, sizeof m, "mov.", cg_bits_suffix(et), NULL);
         PTX(&g->b, m, ptx_r(reg), cg_op(g, otherwise));
     }
     load_text(g, et, cg_is_constant(g, t), at, m);
@@ -227,8 +227,8 @@ void cg_store_at(struct cg *g, enum dtype t, struct cg_place_of at, struct cg_va
     if (t == DT_BOOL)
         v = cg_convert(g, v, DT_U32);
     const char *type = load_type(t);
-    snprintf(m, sizeof m, "st%s.%s.%s", at.order ? at.order : "", cg_space_word(at.space),
-             type[0] == 's' ? type[1] == '8' ? "u8" : "u16" : type);
+    cg_joined(m, sizeof m, "st", at.order ? at.order : "", ".", cg_space_word(at.space), ".",
+              type[0] == 's' ? type[1] == '8' ? "u8" : "u16" : type, NULL);
     const struct ptx_operand from = cg_op(g, v);
     ptx_emit(&g->b, guard_of(g, at), false, m, PTX_ARGS(cg_mem(at), from));
 }
@@ -270,7 +270,7 @@ static void move_words(struct cg *g, const char *what, struct cg_place_of place,
     for (unsigned i = 0; i < w.n;) {
         unsigned k = w.n - i < most ? w.n - i : most;
         char m[64];
-        snprintf(m, sizeof m, "%s%s.%s", what, k == 4 ? ".v4" : k == 2 ? ".v2" : "", w.type);
+        cg_joined(m, sizeof m, what, k == 4 ? ".v4" : k == 2 ? ".v2" : "", ".", w.type, NULL);
         struct ptx_operand at = cg_mem(place);
         place.offset += (int64_t)k * w.bits / 8;
         struct ptx_operand v = k == 1 ? reg[i] : ptx_vec(&g->b, k, reg + i);
@@ -380,8 +380,9 @@ void cg_load_words(struct cg *g, enum dtype t, bool is_constant, struct cg_place
         reg[i] = ptx_r(ptx_reg_new(&g->b, w.rt));
     for (unsigned i = 0; guard_of(g, at) >= 0 && i < w.n; i++)
         zero(g, reg[i].reg, w.rt);
-    snprintf(what, sizeof what, "ld.%s%s%s", cg_space_word(at.space),
-             is_constant && at.space == CG_GLOBAL ? free_word(g) : "", at.cache ? at.cache : "");
+    cg_joined(what, sizeof what, "ld.", cg_space_word(at.space),
+              is_constant && at.space == CG_GLOBAL ? free_word(g) : "", at.cache ? at.cache : "",
+              NULL);
     move_words(g, what, at, w, reg, true);
     unsigned per = n / w.n;
     for (unsigned i = 0; i < w.n; i++) {
@@ -433,7 +434,7 @@ void cg_store_words(struct cg *g, enum dtype t, struct cg_place_of at, unsigned 
     for (unsigned i = 0; i < w.n; i++)
         reg[i] = dtype_bits(t) >= 32 ? ptx_r(cg_reg(g, v[i]))
                                      : cg_pack(g, t, per, v + (size_t)i * per);
-    snprintf(what, sizeof what, "st.%s", cg_space_word(at.space));
+    cg_joined(what, sizeof what, "st.", cg_space_word(at.space), NULL);
     move_words(g, what, at, w, reg, false);
 }
 

@@ -59,75 +59,124 @@ void cg_scope_close(struct cg *g, size_t mark)
 {
     while (g->numbers.n > mark) {
         struct cg_number *n = &g->numbers.v[--g->numbers.n];
-        g->bucket[n->bucket] = n->next;
-        g->key_operands.n = n->first;
+        g->bucket[n->hash % CG_BUCKETS] = n->next;
+        g->key_words.n = n->first;
     }
 }
 
-static uint32_t mix(uint32_t h, uint64_t v)
+/* The text's bytes with its end: of what has 8 to 24, as most mnemonics, these are all. */
+static struct cg_brief brief_of(const char *text)
 {
-    h = (h ^ (uint32_t)v) * 0x9e3779b1u;
-    h ^= h >> 15;
-    h = (h ^ (uint32_t)(v >> 32)) * 0x85ebca6bu;
-    return h ^ h >> 13;
+    const size_t n = strlen(text) + 1;
+    struct cg_brief b = {.n = n};
+    if (n < sizeof b.first) {
+        memcpy(&b.first, text, n);
+        return b;
+    }
+    memcpy(&b.first, text, sizeof b.first);
+    memcpy(&b.middle, text + (n - sizeof b.middle) / 2, sizeof b.middle);
+    memcpy(&b.last, text + n - sizeof b.last, sizeof b.last);
+    return b;
 }
 
-/* The one copy of a text, so that pointers compare. */
-static const char *intern(struct cg *g, const char *text, uint32_t h)
+static bool same_text(const struct cg_text *t, const char *text, const struct cg_brief *b)
 {
+    return t->brief.first == b->first && t->brief.middle == b->middle && t->brief.last == b->last &&
+           t->brief.n == b->n && (b->n <= 3 * sizeof b->first || strcmp(t->text, text) == 0);
+}
+
+/* The number of the text, the same for the same text. */
+static uint32_t intern(struct cg *g, const char *text)
+{
+    const struct cg_brief b = brief_of(text);
+    uint64_t h = (b.first ^ b.middle << 7 ^ b.last << 13 ^ b.n) * 0x9e3779b97f4a7c15u;
+    h ^= h >> 32;
     for (uint32_t i = 0; i < CG_INTERNED; i++) {
-        const char **at = &g->interned[(h + i) % CG_INTERNED];
-        if (!*at)
-            *at = arena_strdup(g->a, text);
-        if (strcmp(*at, text) == 0)
-            return *at;
+        const uint32_t k = (uint32_t)(h + i) % CG_INTERNED;
+        if (!g->interned[k].text)
+            g->interned[k] = (struct cg_text){.text = arena_strdup(g->a, text), .brief = b};
+        if (same_text(&g->interned[k], text, &b))
+            return k;
     }
-    return arena_strdup(g->a, text); /* full: unlike every other, and so never found */
+    return CG_INTERNED + g->nfull++; /* full: unlike every other, and so never found */
 }
 
+/* What an instruction is known by, as one word after the other: its mnemonic, the type of its
+ * result (0 where the caller knows), and for each operand its kind, which says what follows, its
+ * register with the version, and its constants. */
+enum {
+    WORDS_PER_OPERAND = 7,
+    KEY_WORDS = 2 + WORDS_PER_OPERAND * CG_KEY_MAX,
+    HAS_NEG = 1 << 8,
+    HAS_VERSION = 1 << 9,
+    HAS_BITS = 1 << 10,
+    HAS_HIGH_BITS = 1 << 11,
+    HAS_VAR = 1 << 12
+};
 struct key {
-    enum ptx_mod type; /* of the result; 0 where the caller knows */
-    const char *mnemonic;
-    uint32_t nop, hash;
-    struct cg_key_operand op[CG_KEY_MAX];
+    uint32_t hash, n;
+    uint32_t word[KEY_WORDS + 1];
 };
 
-static struct key make_key(struct cg *g, const char *mnemonic, size_t n,
-                           const struct ptx_operand *op)
+static uint32_t *put_wide(uint32_t *w, uint64_t v)
 {
-    uint32_t h = 0;
-    for (const char *c = mnemonic; *c; c++)
-        h = (h ^ (unsigned char)*c) * 16777619u;
-    struct key k = {.mnemonic = intern(g, mnemonic, h), .nop = (uint32_t)n};
-    for (size_t i = 0; i < n; i++) {
-        bool reg = op[i].kind == PTX_O_REG || op[i].kind == PTX_O_MEM;
-        struct cg_key_operand *o = &k.op[i];
-        o->kind = (uint32_t)op[i].kind | (uint32_t)op[i].neg << 8;
-        o->bits = op[i].bits;
-        o->var = op[i].kind == PTX_O_SYM || op[i].kind == PTX_O_MEM ? op[i].var : NULL;
-        o->reg = reg ? op[i].reg : -1;
-        o->version = version_of(g, o->reg);
-        h = mix(h, o->bits);
-        h = mix(h, (uint64_t)o->version << 32 | (uint32_t)o->reg);
-        h = mix(h, o->kind);
+    *w++ = (uint32_t)v;
+    *w++ = (uint32_t)(v >> 32);
+    return w;
+}
+
+static uint32_t *put_operand(const struct cg *g, const struct ptx_operand *op, uint32_t *w)
+{
+    const bool memory = op->kind == PTX_O_MEM;
+    uint32_t *const kind = w++;
+    *kind = (uint32_t)op->kind | (op->neg ? HAS_NEG : 0);
+    if (memory || op->kind == PTX_O_REG) {
+        const uint32_t version = version_of(g, op->reg);
+        *w++ = (uint32_t)op->reg;
+        if (version) {
+            *kind |= HAS_VERSION;
+            *w++ = version;
+        }
     }
-    k.hash = h % CG_BUCKETS;
-    return k;
+    if (op->bits > UINT32_MAX) {
+        *kind |= HAS_HIGH_BITS;
+        w = put_wide(w, op->bits);
+    } else if (op->bits) {
+        *kind |= HAS_BITS;
+        *w++ = (uint32_t)op->bits;
+    }
+    if (op->var && (memory || op->kind == PTX_O_SYM)) {
+        *kind |= HAS_VAR;
+        w = put_wide(w, (uintptr_t)op->var);
+    }
+    return w;
+}
+
+static void make_key(struct cg *g, const char *mnemonic, enum ptx_mod type, size_t n,
+                     const struct ptx_operand *op, struct key *k)
+{
+    uint32_t *w = k->word;
+    uint64_t h = 0, two;
+    *w++ = intern(g, mnemonic);
+    *w++ = type;
+    for (size_t i = 0; i < n; i++)
+        w = put_operand(g, &op[i], w);
+    k->n = (uint32_t)(w - k->word);
+    *w = 0; /* it may be hashed beside the last */
+    for (uint32_t i = 0; i < k->n; i += 2) {
+        memcpy(&two, k->word + i, sizeof two);
+        h = (h ^ two) * 0x9e3779b97f4a7c15u;
+        h ^= h >> 29;
+    }
+    k->hash = (uint32_t)h;
 }
 
 static int32_t find_number(const struct cg *g, const struct key *k)
 {
-    for (int32_t i = g->bucket[k->hash]; i; i = g->numbers.v[i - 1].next) {
+    for (int32_t i = g->bucket[k->hash % CG_BUCKETS]; i; i = g->numbers.v[i - 1].next) {
         const struct cg_number *e = &g->numbers.v[i - 1];
-        if (e->mnemonic != k->mnemonic || e->type != k->type || e->nop != k->nop)
-            continue;
-        const struct cg_key_operand *p = g->key_operands.v + e->first;
-        uint32_t same = 0;
-        while (same < k->nop && p[same].kind == k->op[same].kind &&
-               p[same].reg == k->op[same].reg && p[same].bits == k->op[same].bits &&
-               p[same].var == k->op[same].var && p[same].version == k->op[same].version)
-            same++;
-        if (same == k->nop)
+        if (e->hash == k->hash && e->nword == k->n &&
+            memcmp(g->key_words.v + e->first, k->word, k->n * sizeof *k->word) == 0)
             return e->reg;
     }
     return -1;
@@ -136,51 +185,72 @@ static int32_t find_number(const struct cg *g, const struct key *k)
 static void add_number(struct cg *g, const struct key *k, int32_t reg)
 {
     struct cg_number *e = VEC_PUSH(g->a, &g->numbers);
-    *e = (struct cg_number){.mnemonic = k->mnemonic,
-                            .type = k->type,
-                            .first = (uint32_t)g->key_operands.n,
-                            .nop = k->nop,
-                            .bucket = k->hash,
-                            .next = g->bucket[k->hash],
+    int32_t *bucket = &g->bucket[k->hash % CG_BUCKETS];
+    *e = (struct cg_number){.hash = k->hash,
+                            .first = (uint32_t)g->key_words.n,
+                            .nword = k->n,
+                            .next = *bucket,
                             .reg = reg};
-    g->bucket[k->hash] = (int32_t)g->numbers.n;
-    for (uint32_t i = 0; i < k->nop; i++)
-        *VEC_PUSH(g->a, &g->key_operands) = k->op[i];
+    *bucket = (int32_t)g->numbers.n;
+    while (g->key_words.cap - g->key_words.n < k->n)
+        VEC_RESERVE(g->a, &g->key_words, 2 * g->key_words.cap + KEY_WORDS);
+    memcpy(g->key_words.v + g->key_words.n, k->word, k->n * sizeof *k->word);
+    g->key_words.n += k->n;
+}
+
+/* Takes notice of a sum of a register and a constant, for cg_is_sum(). */
+static void note_sum(struct cg *g, int32_t reg, const char *mnemonic, const struct ptx_operand *op)
+{
+    if (strcmp(mnemonic, "add.u32") != 0 && strcmp(mnemonic, "add.s32") != 0)
+        return;
+    while (g->sum_of.n <= (size_t)reg)
+        VEC_PUSH(g->a, &g->sum_of);
+    *VEC_PUSH(g->a, &g->sums) =
+        (struct cg_sum){op[0].reg, version_of(g, op[0].reg), (int64_t)op[1].bits};
+    g->sum_of.v[reg] = (uint32_t)g->sums.n;
+}
+
+/* The instruction of a mnemonic, whose number that is. */
+static const struct ptx_inst *form_of(struct cg *g, const char *mnemonic, uint32_t number, size_t n)
+{
+    if (number >= CG_INTERNED)
+        return ptx_form(g->module, mnemonic, n);
+    struct ptx_inst *const form = &g->interned[number].form;
+    if (form->noperand != n)
+        *form = *ptx_form(g->module, mnemonic, n);
+    return form;
 }
 
 int32_t cg_pure(struct cg *g, enum ptx_mod rt, const char *mnemonic, size_t n,
                 const struct ptx_operand *op)
 {
-    struct key k = make_key(g, mnemonic, n, op);
-    k.type = rt; /* mov.b64 makes an f64 of a b64, or another b64 */
+    struct key k;
+    make_key(g, mnemonic, rt, n, op, &k); /* mov.b64 makes an f64 of a b64, or another b64 */
     int32_t reg = find_number(g, &k);
     if (reg >= 0)
         return reg;
     struct ptx_operand all[CG_KEY_MAX + 1];
     reg = ptx_reg_new(&g->b, rt);
     unsigned depth = 0;
-    for (size_t i = 0; i < n; i++)
-        depth = cg_depth(g, op[i]) > depth ? cg_depth(g, op[i]) : depth;
+    for (size_t i = 0; i < n; i++) {
+        const unsigned of_operand = cg_depth(g, op[i]);
+        depth = of_operand > depth ? of_operand : depth;
+    }
     cg_set_depth(g, reg, depth);
     all[0] = ptx_r(reg);
     memcpy(all + 1, op, n * sizeof *op);
-    ptx_emit(&g->b, -1, false, mnemonic, n + 1, all);
+    ptx_emit_form(&g->b, -1, false, form_of(g, mnemonic, k.word[0], n + 1), all);
     add_number(g, &k, reg);
-    if (rt == PTX_B32 && n == 2 && op[1].kind == PTX_O_IMM && op[0].kind == PTX_O_REG &&
-        (strcmp(mnemonic, "add.u32") == 0 || strcmp(mnemonic, "add.s32") == 0)) {
-        while (g->sums.n <= (size_t)reg)
-            VEC_PUSH(g->a, &g->sums);
-        g->sums.v[reg] =
-            (struct cg_sum){true, op[0].reg, version_of(g, op[0].reg), (int64_t)op[1].bits};
-    }
+    if (rt == PTX_B32 && n == 2 && op[1].kind == PTX_O_IMM && op[0].kind == PTX_O_REG)
+        note_sum(g, reg, mnemonic, op);
     return reg;
 }
 
 bool cg_is_sum(const struct cg *g, int32_t reg, int32_t *base, int64_t *add)
 {
-    if ((size_t)reg >= g->sums.n || !g->sums.v[reg].is_sum)
+    if ((size_t)reg >= g->sum_of.n || !g->sum_of.v[reg])
         return false;
-    const struct cg_sum *s = &g->sums.v[reg];
+    const struct cg_sum *s = &g->sums.v[g->sum_of.v[reg] - 1];
     *base = s->base;
     *add = s->add;
     return version_of(g, s->base) == s->version;
@@ -188,14 +258,16 @@ bool cg_is_sum(const struct cg *g, int32_t reg, int32_t *base, int64_t *add)
 
 int32_t cg_recall(struct cg *g, const char *what, size_t n, const struct ptx_operand *op)
 {
-    struct key k = make_key(g, what, n, op);
+    struct key k;
+    make_key(g, what, PTX_NONE, n, op, &k);
     return find_number(g, &k);
 }
 
 void cg_remember(struct cg *g, const char *what, size_t n, const struct ptx_operand *op,
                  int32_t reg)
 {
-    struct key k = make_key(g, what, n, op);
+    struct key k;
+    make_key(g, what, PTX_NONE, n, op, &k);
     add_number(g, &k, reg);
 }
 

@@ -88,17 +88,25 @@ const char *cg_dotted(char out[CG_WORD], const char *name, const char *suffix)
     return out;
 }
 
+const char *cg_joined(char *out, size_t size, ...)
+{
+    va_list texts;
+    size_t n = 0;
+    va_start(texts, size);
+    for (const char *t; (t = va_arg(texts, const char *));)
+        while (*t && n + 1 < size)
+            out[n++] = *t++;
+    va_end(texts);
+    out[n] = 0;
+    return out;
+}
+
 static const char *mnemonic(char out[CG_WORD], const char *name, enum dtype t)
 {
     return cg_dotted(out, name, cg_suffix(t));
 }
 
 /* ---- making values --------------------------------------------------------------------------- */
-
-struct cg_val cg_value(enum dtype t, int32_t reg)
-{
-    return (struct cg_val){.type = t, .op = ptx_r(reg)};
-}
 
 /* v reduced to the type's range, as a two's complement register holds it. */
 static int64_t wrap(enum dtype t, int64_t v)
@@ -140,7 +148,7 @@ static bool is_imm(struct cg_val v)
     return v.op.kind == PTX_O_IMM || v.op.kind == PTX_O_F32 || v.op.kind == PTX_O_F64;
 }
 
-bool cg_is_const(struct cg_val v, int64_t *i)
+static inline bool is_const(struct cg_val v, int64_t *i)
 {
     if (v.op.kind != PTX_O_IMM || !(dtype_is_int(v.type) || v.type == DT_BOOL))
         return false;
@@ -148,10 +156,15 @@ bool cg_is_const(struct cg_val v, int64_t *i)
     return true;
 }
 
-static bool is_int_value(struct cg_val v, int64_t want)
+bool cg_is_const(struct cg_val v, int64_t *i)
+{
+    return is_const(v, i);
+}
+
+static inline bool is_int_value(struct cg_val v, int64_t want)
 {
     int64_t i;
-    return cg_is_const(v, &i) && i == want;
+    return is_const(v, &i) && i == want;
 }
 
 /* An immediate in a register; also a predicate that is a constant. */
@@ -178,7 +191,7 @@ bool cg_same(struct cg_val x, struct cg_val y)
     return x.op.kind == PTX_O_REG ? x.op.reg == y.op.reg : x.op.bits == y.op.bits;
 }
 
-struct ptx_operand cg_op(struct cg *g, struct cg_val v)
+struct ptx_operand cg_made_op(struct cg *g, struct cg_val v)
 {
     if (v.narrow == CG_FULL || is_imm(v))
         return v.type == DT_BOOL && is_imm(v) ? ptx_r(materialise(g, v)) : v.op;
@@ -234,7 +247,7 @@ void cg_move_new(struct cg *g, int32_t reg, struct cg_val v, struct cg_since sin
     in->operand[0].reg = reg;
     for (size_t i = since.numbers; i < g->numbers.n; i++)
         if (g->numbers.v[i].reg == from)
-            g->numbers.v[i].mnemonic = NULL; /* which no key has */
+            g->numbers.v[i].nword = 0; /* which no key has */
     cg_assigned(g, reg);
 }
 
@@ -243,7 +256,7 @@ void cg_move_new(struct cg *g, int32_t reg, struct cg_val v, struct cg_since sin
 struct cg_val cg_index(struct cg *g, struct cg_val x)
 {
     int64_t i;
-    if (cg_is_const(x, &i))
+    if (is_const(x, &i))
         return cg_int(DT_I64, i);
     if (x.type == DT_I64 || x.type == DT_U64) {
         x.type = DT_I64;
@@ -259,7 +272,7 @@ struct cg_val cg_index(struct cg *g, struct cg_val x)
 static bool fits(struct cg_val v, enum cg_narrow how)
 {
     int64_t i;
-    if (cg_is_const(v, &i))
+    if (is_const(v, &i))
         return how == CG_U32 ? i >= 0 && i <= UINT32_MAX : i >= INT32_MIN && i <= INT32_MAX;
     return v.narrow == how;
 }
@@ -321,7 +334,7 @@ static int log2_exact(int64_t v)
 }
 
 /* x op 0, x op 1: what needs no instruction. */
-static bool simplify(enum lang_op op, struct cg_val x, struct cg_val y, struct cg_val *r)
+static inline bool simplify(enum lang_op op, struct cg_val x, struct cg_val y, struct cg_val *r)
 {
     if (is_int_value(y, 0) && (op == OP_ADD || op == OP_SUB || op == OP_SHL || op == OP_SHR ||
                                op == OP_OR || op == OP_XOR))
@@ -392,7 +405,7 @@ static bool narrow_binary(struct cg *g, enum lang_op op, struct cg_val x, struct
     default: return false;
     }
     int64_t c;
-    if ((op == OP_DIV || op == OP_MOD) && cg_is_const(y, &c) && log2_exact(c) >= 0) {
+    if ((op == OP_DIV || op == OP_MOD) && is_const(y, &c) && log2_exact(c) >= 0) {
         m = op == OP_DIV ? "shr.u32" : "and.b32";
         q = ptx_imm(op == OP_DIV ? log2_exact(c) : c - 1);
     }
@@ -405,7 +418,7 @@ static struct cg_val int_binary(struct cg *g, enum lang_op op, struct cg_val x, 
 {
     int64_t i, j;
     struct cg_val r;
-    if (cg_is_const(x, &i) && cg_is_const(y, &j) && fold(op, x.type, i, j, &i))
+    if (is_const(x, &i) && is_const(y, &j) && fold(op, x.type, i, j, &i))
         return cg_int(x.type, i);
     if (simplify(op, x, y, &r))
         return r;
@@ -436,13 +449,13 @@ static struct cg_val int_binary(struct cg *g, enum lang_op op, struct cg_val x, 
         x = y;
         y = s;
     }
-    if (dtype_class(t) == DTC_U && cg_is_const(y, &j) && log2_exact(j) >= 0) {
+    if (dtype_class(t) == DTC_U && is_const(y, &j) && log2_exact(j) >= 0) {
         if (op == OP_DIV)
             return shift(g, OP_SHR, x, cg_int(DT_U32, log2_exact(j)));
         if (op == OP_MOD)
             return int_binary(g, OP_AND, x, cg_int(t, j - 1));
     }
-    if (op == OP_MUL && cg_is_const(y, &j) && log2_exact(j) > 0)
+    if (op == OP_MUL && is_const(y, &j) && log2_exact(j) > 0)
         return shift(g, OP_SHL, x, cg_int(DT_U32, log2_exact(j)));
     return cg_value(t, CG(g, cg_regtype(t), m, cg_op(g, x), cg_op(g, y)));
 }
@@ -552,7 +565,7 @@ static struct cg_val compare(struct cg *g, enum lang_op op, struct cg_val x, str
 {
     int64_t i, j;
     enum dtype t = x.type;
-    if (cg_is_const(x, &i) && cg_is_const(y, &j))
+    if (is_const(x, &i) && is_const(y, &j))
         return cg_bool(g, fold_compare(op, t, i, j));
     if (t == DT_BOOL) { /* == and != only */
         struct cg_val r = cg_value(DT_BOOL, CG(g, PTX_PRED, "xor.pred", cg_op(g, x), cg_op(g, y)));
@@ -591,7 +604,7 @@ static struct cg_val pred_binary(struct cg *g, enum lang_op op, struct cg_val x,
     for (int k = 0; k < 2; k++) {
         int64_t c;
         struct cg_val a = k ? y : x, b = k ? x : y;
-        if (op != OP_XOR && cg_is_const(a, &c))
+        if (op != OP_XOR && is_const(a, &c))
             return is_and == (c != 0) ? b : a;
     }
     const char *m = op == OP_XOR ? "xor.pred" : is_and ? "and.pred" : "or.pred";
@@ -615,16 +628,16 @@ struct cg_val cg_unary(struct cg *g, enum lang_op op, struct cg_val x)
     switch (op) {
     case OP_PLUS: return x;
     case OP_NOT:
-        if (cg_is_const(x, &i))
+        if (is_const(x, &i))
             return cg_bool(g, !i);
         return cg_value(DT_BOOL, CG(g, PTX_PRED, "not.pred", x.op));
     case OP_BITNOT:
-        if (cg_is_const(x, &i))
+        if (is_const(x, &i))
             return cg_int(t, ~i);
         cg_dotted(m, "not", cg_bits_suffix(t));
         return cg_value(t, CG(g, cg_regtype(t), m, cg_op(g, x)));
     case OP_NEG:
-        if (cg_is_const(x, &i))
+        if (is_const(x, &i))
             return cg_int(t, (int64_t)(0 - (uint64_t)i));
         if (x.op.kind == PTX_O_F32)
             return x.op.bits ^= UINT64_C(1) << 31, x;
@@ -685,7 +698,7 @@ struct cg_val cg_minmax(struct cg *g, bool is_max, struct cg_val x, struct cg_va
 {
     char m[CG_WORD];
     int64_t i, j;
-    if (cg_is_const(x, &i) && cg_is_const(y, &j))
+    if (is_const(x, &i) && is_const(y, &j))
         return fold_compare(is_max ? OP_GT : OP_LT, x.type, i, j) ? x : y;
     if (is_imm(x)) {
         struct cg_val s = x;

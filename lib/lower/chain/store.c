@@ -184,11 +184,10 @@ static void store_block(struct pairs *p, uint32_t out)
 
 /* Stores what the row has of four blocks, or of two, with columns of which the tile is a multiple.
  */
-static void store_columns(struct chain_tile *x, uint32_t row, uint32_t first, uint32_t count)
+static void store_columns(struct pairs *p, uint32_t count)
 {
+    struct chain_tile *x = p->x;
     const struct chain_form *f = x->t->f;
-    struct pairs *p = ARENA_NEW(x->g->a, struct pairs);
-    *p = (struct pairs){.x = x, .row = row, .first = first};
     for (uint32_t k = 0; k < count; k++)
         compute_pair(p, k);
     for (uint32_t i = 0; i < f->nout; i++) {
@@ -242,6 +241,8 @@ void chain_store(struct chain_tile *x)
 {
     struct cg *g = x->g;
     const uint32_t blocks = x->t->f->column ? x->columns / 8 : 0;
+    struct pairs *const p = ARENA_NEW(g->a, struct pairs); /* large: one for all rows */
+    p->x = x;
     g->converts = true;
     g->quotient = chain_is_rough(x) ? answer_quotient : NULL;
     for (uint32_t row = 0; row < 2 * x->high; row++) {
@@ -249,8 +250,9 @@ void chain_store(struct chain_tile *x)
         const struct cg_guard before = cg_guard(g, x->at[row].exists, true);
         chain_bind_row(x, row);
         bind_states(x, row);
-        for (uint32_t n = 0; n < blocks; n += QUAD)
-            store_columns(x, row, n, blocks - n < QUAD ? blocks - n : QUAD);
+        p->row = row;
+        for (p->first = 0; p->first < blocks; p->first += QUAD)
+            store_columns(p, blocks - p->first < QUAD ? blocks - p->first : QUAD);
         store_row(x);
         cg_unguard(g, before);
         g->bindings.n = bound;

@@ -123,11 +123,12 @@ static const struct cg_val *piece(struct cg *g, const struct lang_symbol *t, str
                                   uint32_t n, bool load)
 {
     struct map_reader *m = g->read_ctx;
-    char what[64];
-    const struct ptx_operand from = cg_mem(at);
+    static const char what[] = "piece";
     /* what is remembered is a number of this reader's; another one may read the same */
-    snprintf(what, sizeof what, "piece %u %s %p", n, dtype_name(t->type), (void *)m);
-    int32_t known = cg_recall_read(g, what, 1, &from);
+    const struct ptx_operand key[] = {cg_mem(at), ptx_imm(n), ptx_imm((int64_t)t->type),
+                                      ptx_imm((int64_t)(uintptr_t)m)};
+    const size_t nkey = sizeof key / sizeof *key;
+    int32_t known = cg_recall_read(g, what, nkey, key);
     if (known < 0 && !load)
         return NULL;
     if (known < 0) {
@@ -135,7 +136,7 @@ static const struct cg_val *piece(struct cg *g, const struct lang_symbol *t, str
         known = (int32_t)m->pieces.n;
         *VEC_PUSH(g->a, &m->pieces) = v;
         cg_load_vector(g, t, at.base, at.offset, n, v);
-        cg_remember_read(g, what, 1, &from, known);
+        cg_remember_read(g, what, nkey, key, known);
     }
     return m->pieces.v[known];
 }

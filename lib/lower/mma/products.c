@@ -26,7 +26,8 @@ static void emit_small(struct cg *g, bool bytes, const char *types, const int32_
                        const int32_t *a, const int32_t *b)
 {
     char m[80];
-    snprintf(m, sizeof m, "mma.sync.aligned.%s.row.col.%s", bytes ? "m8n8k16" : "m16n8k8", types);
+    cg_joined(m, sizeof m, "mma.sync.aligned.", bytes ? "m8n8k16" : "m16n8k8", ".row.col.", types,
+              NULL);
     for (uint32_t k = 0; k < 2; k++) {
         if (!bytes)
             emit(g, m, 4, d, d, 2, a + (size_t)k * 2, 1, b + k);
@@ -47,12 +48,17 @@ void mma_product(struct cg *g, const struct mma_kind *k, const int32_t *d, const
     const bool is_float = dtype_is_float(k->left);
     const char *sum = is_float ? "f32" : "s32";
     char m[80], types[32];
-    snprintf(types, sizeof types, "%s.%s.%s.%s", sum, word_of(k->left), word_of(k->right), sum);
+    cg_joined(types, sizeof types, sum, ".", word_of(k->left), ".", word_of(k->right), ".", sum,
+              NULL);
     if (g->target->sm < 80) {
         emit_small(g, !is_float, types, d, a, b);
         return;
     }
-    snprintf(m, sizeof m, "mma.sync.aligned.m16n8k%u.row.col.%s",
-             (unsigned)(MMA_STEP * 8 / dtype_bits(k->left)), types);
+    const unsigned step = MMA_STEP * 8 / dtype_bits(k->left);
+    cg_joined(m, sizeof m, "mma.sync.aligned.m16n8k",
+              step == 8    ? "8"
+              : step == 16 ? "16"
+                           : "32",
+              ".row.col.", types, NULL);
     emit(g, m, 4, d, c, 4, a, 2, b);
 }

@@ -183,6 +183,7 @@ void pass_append(struct ptx_builder *b, const struct ptx_item *v, size_t n)
     for (size_t i = 0; i < n; i++) {
         struct ptx_item *it = VEC_PUSH(a, &b->func->items);
         *it = v[i];
-        it->inst.operand = copy(a, v[i].inst.operand, v[i].inst.noperand);
+        if (it->kind == PTX_I_INST)
+            it->inst.operand = copy(a, v[i].inst.operand, v[i].inst.noperand);
     }
 }

@@ -16,11 +16,16 @@ bool dce_writes(const struct ptx_inst *in, unsigned k)
     return ptx_op_writes(in->op) >> k & 1;
 }
 
+/* Few operands have elements: here and in hoist.c what walks over these is apart, so that the rest
+ * is done in place. */
+static void count_elements(const struct ptx_operand *o, bool is_write, uint32_t *reads, uint32_t n);
+
 /* Adds n to the count of every register that the operand reads. */
-static void count_reads(const struct ptx_operand *o, bool is_write, uint32_t *reads, uint32_t n)
+static inline void count_reads(const struct ptx_operand *o, bool is_write, uint32_t *reads,
+                               uint32_t n)
 {
-    for (uint32_t i = 0; i < o->nelem; i++) /* of a group, or a tensor's coordinates */
-        count_reads(&o->elem[i], is_write, reads, n);
+    if (o->nelem)
+        count_elements(o, is_write, reads, n);
     if (o->kind == PTX_O_MEM ? o->reg >= 0 : o->kind == PTX_O_REG && !is_write) {
         reads[o->reg] += n;
         if (o->kind == PTX_O_REG && o->reg2 >= 0)
@@ -28,15 +33,28 @@ static void count_reads(const struct ptx_operand *o, bool is_write, uint32_t *re
     }
 }
 
-static bool is_read(const struct ptx_operand *o, const uint32_t *reads)
+/* Of a group, or a tensor's coordinates. */
+static void count_elements(const struct ptx_operand *o, bool is_write, uint32_t *reads, uint32_t n)
 {
-    if (o->kind == PTX_O_VEC) {
-        for (uint32_t i = 0; i < o->nelem; i++)
-            if (is_read(&o->elem[i], reads))
-                return true;
-        return false;
-    }
+    for (uint32_t i = 0; i < o->nelem; i++)
+        count_reads(&o->elem[i], is_write, reads, n);
+}
+
+static bool is_any_read(const struct ptx_operand *group, const uint32_t *reads);
+
+static inline bool is_read(const struct ptx_operand *o, const uint32_t *reads)
+{
+    if (o->kind == PTX_O_VEC)
+        return is_any_read(o, reads);
     return o->kind == PTX_O_REG && (reads[o->reg] || (o->reg2 >= 0 && reads[o->reg2]));
+}
+
+static bool is_any_read(const struct ptx_operand *group, const uint32_t *reads)
+{
+    for (uint32_t i = 0; i < group->nelem; i++)
+        if (is_read(&group->elem[i], reads))
+            return true;
+    return false;
 }
 
 static void count_inst(const struct ptx_inst *in, uint32_t *reads, uint32_t n)

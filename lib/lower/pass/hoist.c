@@ -34,7 +34,7 @@ struct block {
 
 struct entry {
     uint32_t item, block;
-    struct entry *next;
+    uint32_t next; /* 1 + the number of another one; 0: none */
 };
 
 struct share {
@@ -44,12 +44,14 @@ struct share {
     uint32_t nblock;
     uint32_t *order; /* blocks in reverse postorder */
     uint32_t norder;
-    uint32_t *block_of; /* by item */
-    uint32_t *def;      /* by register: the block that assigns it; NONE: several times or never */
-    int32_t *same;      /* by register: the one to read instead, or itself */
-    bool *gone;         /* by item: moved or removed */
-    struct entry **bucket;
-    uint32_t nbucket;
+    uint32_t *block_of;  /* by item */
+    uint32_t *def;       /* by register: the block that assigns it; NONE: several times or never */
+    int32_t *same;       /* by register: the one to read instead, or itself */
+    bool *gone;          /* by item: moved or removed */
+    struct entry *entry; /* room for one of each item */
+    uint32_t nentry;
+    uint32_t *bucket; /* 1 + the number of the latest entry; 0: none */
+    uint32_t nbucket; /* a power of two */
 };
 
 /* ---- blocks and dominators ------------------------------------------------------------------- */
@@ -221,6 +223,15 @@ static void find_loops(struct share *s)
 
 /* ---- registers ------------------------------------------------------------------------------- */
 
+static inline void note_assigned(struct share *s, int32_t r, uint32_t item, uint32_t *count,
+                                 uint32_t *at)
+{
+    if (r < 0)
+        return;
+    s->def[r] = ++count[r] == 1 ? s->block_of[item] : NONE;
+    at[r] = item;
+}
+
 static void note_write(struct share *s, const struct ptx_operand *o, uint32_t item, uint32_t *count,
                        uint32_t *at)
 {
@@ -228,33 +239,41 @@ static void note_write(struct share *s, const struct ptx_operand *o, uint32_t it
         note_write(s, &o->elem[i], item, count, at);
     if (o->kind != PTX_O_REG)
         return;
-    const int32_t regs[2] = {o->reg, o->reg2};
-    for (int i = 0; i < 2; i++)
-        if (regs[i] >= 0) {
-            s->def[regs[i]] = ++count[regs[i]] == 1 ? s->block_of[item] : NONE;
-            at[regs[i]] = item;
-        }
+    note_assigned(s, o->reg, item, count, at);
+    note_assigned(s, o->reg2, item, count, at);
 }
 
 /* A register that is read where its assignment does not come before on every way is none of
  * ours. */
-static void note_read(struct share *s, const struct ptx_operand *o, uint32_t item,
-                      const uint32_t *at)
+static inline void note_register(struct share *s, int32_t r, uint32_t item, const uint32_t *at)
+{
+    const uint32_t b = s->block_of[item];
+    if (r < 0 || s->def[r] == NONE || s->block[b].dom == NONE)
+        return;
+    if (s->def[r] == b ? at[r] >= item
+                       : s->block[s->def[r]].dom == NONE || !dominates(s, s->def[r], b))
+        s->def[r] = NONE;
+}
+
+static void note_elements(struct share *s, const struct ptx_operand *o, uint32_t item,
+                          const uint32_t *at);
+
+static inline void note_read(struct share *s, const struct ptx_operand *o, uint32_t item,
+                             const uint32_t *at)
+{
+    if (o->nelem)
+        note_elements(s, o, item, at);
+    if (o->kind == PTX_O_REG || o->kind == PTX_O_MEM)
+        note_register(s, o->reg, item, at);
+    if (o->kind == PTX_O_REG)
+        note_register(s, o->reg2, item, at);
+}
+
+static void note_elements(struct share *s, const struct ptx_operand *o, uint32_t item,
+                          const uint32_t *at)
 {
     for (uint32_t i = 0; i < o->nelem; i++)
         note_read(s, &o->elem[i], item, at);
-    if (o->kind != PTX_O_REG && o->kind != PTX_O_MEM)
-        return;
-    const int32_t regs[2] = {o->reg, o->kind == PTX_O_REG ? o->reg2 : -1};
-    for (int i = 0; i < 2; i++) {
-        int32_t r = regs[i];
-        uint32_t b = s->block_of[item];
-        if (r < 0 || s->def[r] == NONE || s->block[b].dom == NONE)
-            continue;
-        if (s->def[r] == b ? at[r] >= item
-                           : s->block[s->def[r]].dom == NONE || !dominates(s, s->def[r], b))
-            s->def[r] = NONE;
-    }
 }
 
 static void check_reads(struct share *s, const uint32_t *at)
@@ -268,9 +287,7 @@ static void check_reads(struct share *s, const uint32_t *at)
             if (!(writes >> k & 1) || it->inst.operand[k].kind == PTX_O_MEM)
                 note_read(s, &it->inst.operand[k], i, at);
         if (it->inst.guard >= 0)
-            note_read(s,
-                      &(struct ptx_operand){.kind = PTX_O_REG, .reg = it->inst.guard, .reg2 = -1},
-                      i, at);
+            note_register(s, it->inst.guard, i, at);
     }
 }
 
@@ -292,12 +309,20 @@ static void find_definitions(struct share *s)
     check_reads(s, at);
 }
 
-static void rename_operand(const struct share *s, struct ptx_operand *o)
+static void rename_elements(const struct share *s, struct ptx_operand *o);
+
+static inline void rename_operand(const struct share *s, struct ptx_operand *o)
+{
+    if (o->nelem)
+        rename_elements(s, o);
+    if ((o->kind == PTX_O_REG || o->kind == PTX_O_MEM) && o->reg >= 0)
+        o->reg = s->same[o->reg];
+}
+
+static void rename_elements(const struct share *s, struct ptx_operand *o)
 {
     for (uint32_t i = 0; i < o->nelem; i++)
         rename_operand(s, &o->elem[i]);
-    if ((o->kind == PTX_O_REG || o->kind == PTX_O_MEM) && o->reg >= 0)
-        o->reg = s->same[o->reg];
 }
 
 /* ---- what is worth it ------------------------------------------------------------------------ */
@@ -385,9 +410,8 @@ static bool same_operands(const struct ptx_inst *x, const struct ptx_inst *y)
 
 static bool same(const struct ptx_inst *x, const struct ptx_inst *y)
 {
-    return x->op == y->op && x->noperand == y->noperand &&
-           memcmp(x->mod, y->mod, sizeof x->mod) == 0 &&
-           memcmp(x->type, y->type, sizeof x->type) == 0 && same_operands(x, y);
+    return x->op == y->op && x->noperand == y->noperand && ptx_same_words(x, y) &&
+           same_operands(x, y);
 }
 
 static uint32_t hash(const struct ptx_inst *in)
@@ -448,15 +472,15 @@ static void visit(struct share *s, uint32_t i)
     uint32_t after;
     if (s->block[s->block_of[i]].dom == NONE || !may_move(s, &it->inst, &after))
         return;
-    struct entry **at = &s->bucket[hash(&it->inst) % s->nbucket];
-    for (struct entry *e = *at; e; e = e->next)
-        if (same(&s->f->items.v[e->item].inst, &it->inst)) {
-            unite(s, e, i, after);
+    uint32_t *const at = &s->bucket[hash(&it->inst) & (s->nbucket - 1)];
+    for (uint32_t k = *at; k; k = s->entry[k - 1].next)
+        if (same(&s->f->items.v[s->entry[k - 1].item].inst, &it->inst)) {
+            unite(s, &s->entry[k - 1], i, after);
             return;
         }
-    struct entry *e = ARENA_NEW(s->a, struct entry);
+    struct entry *e = &s->entry[s->nentry++];
     *e = (struct entry){i, s->block_of[i], *at};
-    *at = e;
+    *at = s->nentry;
     uint32_t to = place_for(s, e->block, e->block, after);
     if (to != e->block && s->block[to].moved.n < MOST_MOVED)
         move(s, e, to);
@@ -521,7 +545,8 @@ void pass_hoist(struct arena *a, struct ptx_func *f)
     s.gone = ARENA_ARRAY(a, f->items.n, bool);
     s.def = ARENA_ARRAY(a, f->regs.n, uint32_t);
     s.same = ARENA_ARRAY(a, f->regs.n, int32_t);
-    s.bucket = ARENA_ARRAY(a, s.nbucket, struct entry *);
+    s.bucket = ARENA_ARRAY(a, s.nbucket, uint32_t);
+    s.entry = ARENA_ARRAY(a, f->items.n, struct entry);
     if (!find_blocks(&s) || s.nblock < 2)
         return;
     order_blocks(&s);
