@@ -309,3 +309,84 @@ END
         run -0 kaio-verify --run -d cpu --check -t sm_80 --code=both forward.yaml -D T=f16 -D b=1 -D heads=2 -D m=37 -D n=70 -D d=24 -D $size
     done
 }
+
+@test "a maximum that is infinite, of no term of its row" {
+    cd "$BATS_TEST_TMPDIR"
+    cat >k.yaml <<'END'
+kernel: masked
+params: {q: "in f16[t, m, d]", k: "in f16[t, n, d]", v: "in f16[t, e, n]", of_q: "in i32[t, m]", of_k: "in i32[t, n]",
+         o: "out f16[t, m, e]"}
+compute: |
+  s[y,i,j] = sum[c](q[y,i,c] * k[y,j,c]) * 0.17
+  base[y,i] = max(max[j](s[y,i,j]), -1e30)
+  p[y,i,j] = of_q[y,i] == of_k[y,j] ? exp(s[y,i,j] - base[y,i]) : 0
+  total[y,i] = sum[j](p[y,i,j])
+  o[y,i,x] = total[y,i] == 0 ? 0 : sum[j](f16(p[y,i,j]) * v[y,x,j]) / total[y,i]
+END
+    python3 - <<'END'
+import numpy as np
+q, k, v = (np.ones((1, n, 16), "f2") for n in (4, 3, 16))
+k[0, 2, 0] = np.inf
+np.save("q", q), np.save("k", k), np.save("v", v[:, :, :3])
+np.save("of_q", np.zeros((1, 4), "i4")), np.save("of_k", np.array([[0, 0, 1]], "i4"))
+END
+    local t
+    for t in sm_80 sm_90a; do
+        run -0 kaio-emit --explain -t $t k.yaml
+        [[ $output == *"mma.sync of f16"* ]]
+        kaio-emit -t $t k.yaml | kaio-run -d cpu --check - q=q.npy k=k.npy v=v.npy of_q=of_q.npy of_k=of_k.npy o=o.npy
+        # no term is left of exp(s - inf)
+        run -0 python3 -c 'import numpy; assert (numpy.load("o.npy") == 0).all()'
+    done
+}
+
+@test "weights fall off from a reference that lags behind growing maxima" {
+    cd "$BATS_TEST_TMPDIR"
+    cat >k.yaml <<'END'
+kernel: grows
+params: {q: "in f16[m, d]", k: "in f16[n, d]", v: "in f16[n, e]", w: f32, o: "out f16[m, e]", lse: "out f32[m]"}
+compute: |
+  s[i,j] = sum[c](q[i,c] * k[j,c]) * w
+  top[i] = max[j](s[i,j])
+  total[i] = sum[j](exp(s[i,j] - top[i]))
+  o[i,x] = sum[j](f16(exp(s[i,j] - top[i])) * v[j,x]) / total[i]
+  lse[i] = top[i] + log(total[i])
+END
+    # scores grow by 0.004 to 12 from key to key: less than the slack in a tile, as much, and more; of both signs and 0
+    run -0 python3 - <<'END'
+import numpy as np
+n, m, d = 300, 20, 16
+q = np.zeros((m, d)); k = np.zeros((n, d))
+q[:, 0] = np.arange(1, m + 1) * 0.05
+k[:, 0] = np.arange(n) * 0.08
+rng = np.random.default_rng(3)
+v = rng.standard_normal((n, d))
+q, k, v = (x.astype("f2") for x in (q, k, v))
+for name, x in ("q", q), ("k", k), ("v", v):
+    np.save(name, x)
+q, k, v = (x.astype("f8") for x in (q, k, v))
+for name, w in ("up", 10.0), ("down", -10.0), ("none", 0.0), ("huge", 3e6):
+    s = q @ k.T * np.float32(w)
+    p = np.exp(s - s.max(1, keepdims=True))
+    np.save(name, p @ v / p.sum(1, keepdims=True))
+    np.save(name + ".lse", s.max(1) + np.log(p.sum(1)))
+END
+    local t w
+    for t in sm_80 sm_90a; do
+        kaio-emit -t $t -D d=16 -D e=16 k.yaml -o k.ptx
+        while read -r name w; do
+            run -0 kaio-run -d cpu --check k.ptx q=q.npy k=k.npy v=v.npy w="$w" o=o.npy lse=l.npy
+            run -0 python3 -c "
+import numpy as np
+o, want, l, lse = (np.load(f + '.npy').astype('f8') for f in ('o', '$name', 'l', '$name.lse'))
+assert np.all(np.abs(o - want) <= 3e-3 * (1 + np.abs(want))), np.abs(o - want).max()
+assert np.all(np.abs(l - lse) <= 1e-6 * (1 + np.abs(lse))), np.abs(l - lse).max()
+"
+        done <<'END'
+up 10
+down -10
+none 0
+huge 3000000
+END
+    done
+}

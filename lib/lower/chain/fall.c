@@ -111,10 +111,12 @@ struct cg_val chain_fall_raw(struct chain_tile *x, struct cg_val raw, struct cg_
 struct cg_val chain_is_coarse(struct chain_tile *x, struct cg_val b)
 {
     struct cg *g = x->g;
-    const struct cg_val size = size_of(g, b),
-                        most = constant(g, x->scale_by ? INFINITY : COARSE_TO);
-    return cg_binary(g, OP_LAND, cg_binary(g, OP_GE, size, constant(g, COARSE_FROM)),
-                     cg_binary(g, OP_LT, size, most));
+    const struct cg_val size = size_of(g, b), from = constant(g, COARSE_FROM);
+    const struct cg_val to = constant(g, x->scale_by ? INFINITY : COARSE_TO);
+    const struct cg_val is_rounded =
+        cg_binary(g, OP_LAND, cg_binary(g, OP_GE, size, from), cg_binary(g, OP_LT, size, to));
+    const struct cg_val is_less = cg_binary(g, OP_LE, b, constant(g, FLT_MAX));
+    return cg_binary(g, OP_LOR, is_rounded, cg_unary(g, OP_NOT, is_less)); /* inf, NaN */
 }
 
 /* What the terms of stream n of the row subtract where its maximum is m. */
