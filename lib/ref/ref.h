@@ -51,15 +51,14 @@
  *     What is lost before a rescaling (by truncation, to far) is scaled with the sums that it is a
  *     part of: these are the final ones times exp(top - r), and no smaller. A product with exp(r -
  *     r') may be subnormal, which depth counts as well.
- *     T(p) is T(p') then, for a T of fewer bits: with c = exp(top - r) it stands for T(c p) / c,
- *     which is off p by u_T p and half T's smallest subnormal over c. c is 1 or more, where r is a
- *     maximum that was met; it is less where a kernel rescales rarely, and r is behind that; and r
- *     may be rounded, so that c is near 1 at best. Both are added to what T(p) is, and to an
- *     intermediate of type T, with what T(p) is off p itself. So it is where p is a quotient by the
- *     total, too, which is at least 1 where the maximum is among the terms. Zeros that are certain
- *     stay: those are e^-inf, whatever the maximum is. A total that overflows without the
- *     exponentials is unknown, because p' may be 1. The total's logarithm and a quotient by it take
- *     their error as they take any.
+ *     T(p) is T(p') then, for a T of fewer bits: with c = exp(top - r) >= 1 it stands for T(c p) /
+ *     c, which is off p by u_T p and half T's smallest subnormal over c. A kernel may rescale
+ *     rarely, r being behind the maximum that it has met, and round r: c is not 1 for the maximum
+ *     itself then. Both are added to what T(p) is, and to an intermediate of type T, with what T(p)
+ *     is off p itself. So it is where p is a quotient by the total, too, which is at least 1 where
+ *     the maximum is among the terms. Zeros that are certain stay: those are e^-inf, whatever the
+ *     maximum is. A total that overflows without the exponentials is unknown, because p' may be 1.
+ *     The total's logarithm and a quotient by it take their error as they take any.
  *   - a quotient whose divisor is computed by an equation or a reduction, or where something is
  *     reduced and the divisor is the same all along the left side's last index, may be a product
  *     with the divisor's reciprocal, which rounds once more (and loses more where the reciprocal is

@@ -1,10 +1,13 @@
 /* Blocks that share the j of their rows (chain.h): few rows have few tiles, and the device more
  * room than that. Each leaves what its streams have in memory, word by word for each thread; the
  * last one to be done folds all of that in the order of the blocks, so that results don't depend on
- * which one it is. */
+ * which one it is. Where they are many, that is done for every SIDE of them first, and then for
+ * what that makes: the last block alone would take as long as all others together. */
 #include <config.h>
 
 #include "lower/chain/chain.h"
+
+#include "lower/extent.h"
 
 static const struct chain_stream *stream(const struct chain_tile *x, uint32_t n)
 {
@@ -39,12 +42,17 @@ void chain_split_range(struct chain_tile *x, const struct chain_split *s)
 
 /* ---- what a thread leaves -------------------------------------------------------------------- */
 
+enum { SIDE = 8 };
+
 struct left {
     struct chain_tile *x;
     const struct chain_split *s;
     const struct lang_symbol *parts;
     uint32_t words; /* of a thread */
     int32_t base;   /* address of the thread's first word, of a block of the group; 64 bits */
+    /* u32, mutable: the part of the first block that takes part, this block's number among these,
+     * how many they are, and the number of their counter */
+    int32_t first, number, count, counter;
 };
 
 static uint32_t rows_of(const struct chain_tile *x)
@@ -79,14 +87,13 @@ static uint32_t word_of_sum(const struct chain_tile *x, uint32_t column)
     return word_of_state(x, x->t->f->nstream) + column * sums_of(x);
 }
 
-/* The thread's words of block `number` of the group. */
+/* The thread's words of block `number` of those that take part. */
 static void stand_at(struct left *l, struct cg_val number)
 {
     struct cg *g = l->x->g;
     const struct chain_split *s = l->s;
-    struct cg_val at = cg_binary(g, OP_MUL, cg_index(g, s->group), cg_index(g, s->count));
-    at = cg_binary(g, OP_ADD, at, cg_index(g, number));
-    at = cg_binary(g, OP_MUL, cg_convert(g, at, DT_I64),
+    struct cg_val at = cg_add(g, cg_value(DT_U32, l->first), number);
+    at = cg_binary(g, OP_MUL, cg_convert(g, cg_index(g, at), DT_I64),
                    cg_int(DT_I64, (int64_t)l->words * s->threads));
     at = cg_binary(g, OP_ADD, at, cg_convert(g, s->thread, DT_I64));
     const struct cg_place_of p = cg_address(g, l->parts, at);
@@ -128,10 +135,11 @@ static void for_blocks(struct left *l, void (*body)(struct left *l))
 {
     struct cg *g = l->x->g;
     struct cg_for loop;
+    const struct cg_val count = cg_freeze(g, cg_value(DT_U32, l->count));
     cg_for_open(g, &loop, "share", NULL, cg_u32(0), NULL);
     stand_at(l, cg_freeze(g, cg_value(DT_U32, loop.at)));
     body(l);
-    cg_for_close(g, &loop, cg_u32(1), &l->s->count);
+    cg_for_close(g, &loop, cg_u32(1), &count);
 }
 
 static void fold_maxima(struct left *l)
@@ -208,28 +216,112 @@ static struct lang_expr *where_shared(const struct chain_tile *x, const struct c
     return s->unless ? lx_select(a, s->unless, lx_int(a, 0), n) : n;
 }
 
+static int32_t u32_of(struct cg *g, struct cg_val v)
+{
+    const int32_t r = cg_new_mutable(g, DT_U32);
+    cg_move(g, r, v);
+    return r;
+}
+
+/* The block's part among its neighbours'. sides: of these in a group. */
+static void begin_sides(struct left *l, struct cg_val sides)
+{
+    struct cg *g = l->x->g;
+    const struct chain_split *s = l->s;
+    const struct cg_val side = cg_binary(g, OP_DIV, s->number, cg_u32(SIDE));
+    const struct cg_val counter = cg_add(g, cg_binary(g, OP_MUL, s->group, sides), side);
+    const struct cg_val left = cg_binary(g, OP_SUB, s->count, cg_mul(g, side, SIDE));
+    l->counter = u32_of(g, counter);
+    l->first = u32_of(g, cg_mul(g, counter, SIDE));
+    l->number = u32_of(g, cg_binary(g, OP_MOD, s->number, cg_u32(SIDE)));
+    l->count = u32_of(g, cg_minmax(g, false, left, cg_u32(SIDE)));
+}
+
+/* The same among what neighbours have made. all: sides of all groups. */
+static void go_on(struct left *l, struct cg_val all, struct cg_val sides)
+{
+    struct cg *g = l->x->g;
+    const struct chain_split *s = l->s;
+    const struct cg_val first =
+        cg_add(g, cg_mul(g, all, SIDE), cg_binary(g, OP_MUL, s->group, sides));
+    cg_move(g, l->counter, cg_add(g, all, s->group));
+    cg_move(g, l->first, first);
+    cg_move(g, l->number, cg_binary(g, OP_DIV, s->number, cg_u32(SIDE)));
+    cg_move(g, l->count, sides);
+}
+
+/* Leaves what the block has; the last one goes on with what all have left, the others to skip. */
+static void fold_all(struct left *l, const struct lang_symbol *arrived, uint32_t skip)
+{
+    struct chain_tile *x = l->x;
+    struct cg *g = x->g;
+    const struct cg_val counter = cg_freeze(g, cg_value(DT_U32, l->counter));
+    chain_fall_settle(x, false);
+    stand_at(l, cg_freeze(g, cg_value(DT_U32, l->number)));
+    leave(l);
+    cg_arrive(g, cg_address(g, arrived, cg_index(g, counter)),
+              cg_freeze(g, cg_value(DT_U32, l->count)), l->s->thread, skip);
+    chain_tile_clear(x);
+    for_blocks(l, fold_maxima);
+    chain_fall_follow(x);
+    for_blocks(l, fold_others);
+}
+
+/* For neighbours, then for what these have made where there is more than that. */
+static void fold_sides(struct left *l, struct lang_expr *n, const struct lang_symbol *arrived,
+                       uint32_t skip)
+{
+    struct cg *g = l->x->g;
+    const uint32_t head = cg_label(g, "sides"), done = cg_label(g, "joined");
+    const struct cg_val sides = extent_u32(g, extent_computed(g, n));
+    const struct cg_val all = extent_u32(g, extent_computed(g, lx_mul(g->a, l->s->groups, n)));
+    int64_t one;
+    begin_sides(l, sides);
+    if (lang_const_int(n, &one) && one == 1) {
+        fold_all(l, arrived, skip);
+        return;
+    }
+    const int32_t left = u32_of(g, sides);
+    struct cg_nest nest;
+    cg_place(g, head);
+    cg_loop_head(g);
+    const size_t mark = cg_scope_open(g);
+    cg_nest_open(g, &nest, NULL);
+    const int32_t varies[] = {l->first, l->number, l->count, l->counter, left};
+    for (size_t i = 0; i < COUNT(varies); i++)
+        cg_nest_varies(g, &nest, varies[i]);
+    fold_all(l, arrived, skip);
+    const struct cg_val is_last =
+        cg_binary(g, OP_LE, cg_freeze(g, cg_value(DT_U32, left)), cg_u32(1));
+    cg_jump_if(g, cg_reg(g, is_last), true, done);
+    go_on(l, all, sides);
+    cg_move(g, left, cg_u32(1));
+    cg_jump(g, head);
+    cg_nest_close(g, &nest);
+    cg_scope_close(g, mark);
+    cg_place(g, done);
+    cg_loop_head(g);
+}
+
 void chain_split_join(struct chain_tile *x, const struct chain_split *s, uint32_t skip)
 {
     struct cg *g = x->g;
+    struct arena *a = g->a;
     struct left l = {.x = x, .s = s, .words = words_of(x)};
     const uint32_t alone = cg_label(g, "alone");
     if (!s->splits)
         return;
-    struct lang_expr *all = lx_mul(g->a, s->groups, s->splits);
-    all = where_shared(x, s, lx_mul_int(g->a, all, (int64_t)l.words * s->threads));
-    struct lang_expr *groups = where_shared(x, s, s->groups);
-    l.parts = cg_temp(g, "parts", DT_F32, 1, &all, false);
-    const struct lang_symbol *arrived = cg_temp(g, "arrived", DT_U32, 1, &groups, true);
+    /* parts of all blocks, then those that neighbours have made; counters likewise */
+    struct lang_expr *sides = lx_ceil_div_int(a, s->splits, SIDE);
+    struct lang_expr *all = lx_mul(a, s->groups, sides);
+    struct lang_expr *words = lx_mul_int(a, all, (SIDE + 1) * (int64_t)l.words * s->threads);
+    words = where_shared(x, s, words);
+    struct lang_expr *counters = where_shared(x, s, lx_add(a, all, s->groups));
+    l.parts = cg_temp(g, "parts", DT_F32, 1, &words, false);
+    const struct lang_symbol *arrived = cg_temp(g, "arrived", DT_U32, 1, &counters, true);
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LE, s->count, cg_u32(1))), true, alone);
     const size_t mark = cg_scope_open(g);
-    chain_fall_settle(x, false);
-    stand_at(&l, s->number);
-    leave(&l);
-    cg_arrive(g, cg_address(g, arrived, cg_index(g, s->group)), s->count, s->thread, skip);
-    chain_tile_clear(x);
-    for_blocks(&l, fold_maxima);
-    chain_fall_follow(x);
-    for_blocks(&l, fold_others);
+    fold_sides(&l, sides, arrived, skip);
     cg_scope_close(g, mark);
     cg_place(g, alone);
     cg_loop_head(g); /* either way has assigned registers */
