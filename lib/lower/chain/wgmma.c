@@ -16,8 +16,23 @@
  * So the tensor cores multiply o while the warpgroup computes exponentials, and those of another
  * one while it rescales. Without overlap o += p v comes after its own tile's streams, which takes
  * fewer registers: other warpgroups multiply meanwhile. An item is a tile of rows of one batch: as
- * many blocks as the device has multiprocessors take them by turns. Where items differ, by the
- * rows' ranges, a block that was first in one round is last in the next.
+ * many blocks as the device has multiprocessors take them by turns, or from a counter where items
+ * differ, by the rows' ranges (chain/items.c).
+ *
+ * This is what made it fast; chain/strategy.c has what each step bought.
+ *   - ptxas moves the wait for o in front of the exponentials, under which tensor cores are to
+ *     multiply. An instruction that depends on them keeps it behind (hold()).
+ *   - Rows of a warp wait for other lanes' maxima together, and maxima are those of the products as
+ *     they are, before they are scaled (chain/tile.c). exp is one fma and the hardware's exp2, and
+ *     o is rescaled only when a maximum has grown by more than 5.5 (chain/fall.c).
+ *   - A warp's number is its first lane's: descriptors are made of it in uniform registers.
+ *   - Where there is room q has two stages, and the next item's comes while this one's is read.
+ *   - A row has one reciprocal for its quotients, and sums are looked through for infinities in
+ *     four chains of fma (chain/end.c), since nothing multiplies at an item's end.
+ *   - Masks are put on products, in front of all else: one copy of the code is for tiles with a
+ *     mask and without one.
+ * The first scores of an item, its last o += p v and its results are computed under no other item:
+ * of short rows that is a large part, and there it is slowest beside others.
  */
 #include <config.h>
 
