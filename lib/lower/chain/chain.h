@@ -32,6 +32,7 @@
  *   chain/rows.c     the rows that a warp has, and their ranges of j
  *   chain/tile.c     streams of the rows that a warp has, for all kernels by tensor cores
  *   chain/fall.c     exponentials in them
+ *   chain/rough.c    other operations in them
  *   chain/end.c      what becomes of the rows at last
  *   chain/words.c    what they multiply by tensor cores
  *   chain/anew.c     a warp's rows one by one, where they are special
@@ -333,6 +334,13 @@ void chain_tile_end(struct chain_tile *x);
 bool chain_is_maximum(const struct chain_tile *x, uint32_t n);
 /* Folds the value with that of the lane so far away. */
 struct cg_val chain_over_lanes(struct cg *g, enum fold_kind how, struct cg_val v, int64_t lane);
+
+/* ---- chain/rough.c --------------------------------------------------------------------------- */
+
+/* x / y and tanh(x) without branches, where the row is computed anew if the result is NaN. False:
+ * as it is. */
+bool chain_rough_quotient(struct cg *g, struct cg_val x, struct cg_val y, struct cg_val *q);
+struct cg_val chain_rough_tanh(struct cg *g, struct cg_val x);
 
 /* ---- chain/fall.c ---------------------------------------------------------------------------- */
 

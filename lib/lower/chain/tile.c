@@ -390,12 +390,17 @@ static struct cg_val fall(struct cg *g, const struct lang_expr *d)
     return chain_fall(x, v, from);
 }
 
-static bool answer_exp(struct cg *g, const struct lang_expr *e, struct cg_val *v)
+static bool answer_call(struct cg *g, const struct lang_expr *e, struct cg_val *v)
 {
     const struct chain_tile *x = g->read_ctx;
     const struct lang_expr *d = e->nargs ? e->args[0] : NULL;
-    if (e->fn != FN_EXP || e->type != DT_F32 || !chain_is_rough(x) || d->kind != E_BINARY ||
-        d->op != OP_SUB || d->type != DT_F32)
+    if (e->type != DT_F32 || !chain_is_rough(x))
+        return false;
+    if (e->fn == FN_TANH && g->contract_fma && !g->fast) {
+        *v = chain_rough_tanh(g, cg_expr(g, d));
+        return true;
+    }
+    if (e->fn != FN_EXP || d->kind != E_BINARY || d->op != OP_SUB || d->type != DT_F32)
         return false;
     for (uint32_t i = 0; i < x->t->f->nstream; i++) {
         const struct chain_stream *s = stream(x, i);
@@ -476,7 +481,8 @@ struct chain_values *chain_tile_terms(struct chain_tile *x, struct cg_val first,
         .x = x, .first = first, .score = score, .masked = masked, .values = values_of(x)};
     g->converts = true;
     g->falling = is_falling;
-    g->called = answer_exp;
+    g->called = answer_call;
+    g->quotient = chain_is_rough(x) && !g->fast ? chain_rough_quotient : NULL;
     g->read_ctx = x;
     if (masked && chain_masks_products(x))
         mask_tile(s);
@@ -487,6 +493,7 @@ struct chain_values *chain_tile_terms(struct chain_tile *x, struct cg_val first,
         step_columns(s, row);
     g->falling = NULL;
     g->called = NULL;
+    g->quotient = NULL;
     g->read_ctx = NULL;
     g->converts = false;
     return s->values;
