@@ -151,12 +151,23 @@ bool chain_mma_has_registers(const struct chain_tensor *t, const struct chain_pl
 
 /* ---- the beginning --------------------------------------------------------------------------- */
 
-/* How many blocks share rows: enough for all multiprocessors, if a block has some tiles left. */
+/* Blocks of a multiprocessor at once: so many warps, as far as shared memory has room for them. */
+static uint32_t blocks_at_once(const struct kernel *k)
+{
+    enum { WARPS = 8, KEPT = 1024 }; /* KEPT: bytes of shared memory beside a block's own */
+    const struct ptx_target *target = k->g->target;
+    const uint32_t n = target->shared_per_sm / (chain_mma_shared(k->t, k->p) + KEPT);
+    const uint32_t most = WARPS / k->p->warps;
+    return n > most ? most : n > 0 ? n : 1;
+}
+
+/* How many blocks share rows: enough for all multiprocessors, if a block has some tiles left, and
+ * no more than run at the same time. */
 static struct lang_expr *splits_of(struct kernel *k, struct lang_expr *blocks)
 {
-    enum { WARPS = 8, TILES = 4 }; /* of a multiprocessor; of a block */
+    enum { TILES = 4 }; /* of a block */
     struct arena *a = k->g->a;
-    const uint32_t room = WARPS / k->p->warps * lower_multiprocessors(k->g->target);
+    const uint32_t room = blocks_at_once(k) * lower_multiprocessors(k->g->target);
     if (k->p->split == 1 || !chain_can_split(k->t))
         return NULL;
     struct lang_expr *n = lx_div(a, lx_int(a, room), lx_max(a, blocks, lx_int(a, 1)));

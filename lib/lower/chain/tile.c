@@ -131,6 +131,7 @@ struct step {
     struct cg_val before[CHAIN_STREAMS][CHAIN_ROWS]; /* maxima before this step, */
     struct cg_val now[CHAIN_STREAMS][CHAIN_ROWS];    /* and as terms take them, */
     uint32_t known;                                  /* of so many streams */
+    uint32_t row, end; /* the lane's rows that are taken together, of which waits overlap */
     struct chain_values *values;
 };
 
@@ -248,7 +249,7 @@ static void fold_rows(const struct step *s, uint32_t n, struct cg_val *v)
 {
     struct cg *g = s->x->g;
     const size_t bound = g->bindings.n;
-    for (uint32_t row = 0; row < rows_of(s->x); row++) {
+    for (uint32_t row = s->row; row < s->end; row++) {
         bind_row(s, row);
         v[row] = fold_row(s, n, row);
         g->bindings.n = bound;
@@ -279,12 +280,12 @@ static void fold_scaled(const struct step *s, struct cg_val *v)
     const struct cg_val is_below = cg_binary(g, OP_LT, by, constant(g, 0));
     const uint32_t below = cg_label(g, "below"), done = cg_label(g, "folded");
     int32_t to[CHAIN_ROWS];
-    for (uint32_t row = 0; row < rows_of(x); row++)
+    for (uint32_t row = s->row; row < s->end; row++)
         to[row] = cg_new_mutable(g, DT_F32);
     cg_jump_if(g, cg_reg(g, is_below), true, below);
     for (uint32_t i = 0; i < 2; i++) {
         const size_t mark = cg_scope_open(g);
-        for (uint32_t row = 0; row < rows_of(x); row++)
+        for (uint32_t row = s->row; row < s->end; row++)
             cg_move(g, to[row], fold_raw(s, row, i == 0));
         cg_scope_close(g, mark);
         if (i == 0)
@@ -292,7 +293,7 @@ static void fold_scaled(const struct step *s, struct cg_val *v)
         cg_place(g, i == 0 ? below : done);
         cg_loop_head(g);
     }
-    for (uint32_t row = 0; row < rows_of(x); row++)
+    for (uint32_t row = s->row; row < s->end; row++)
         v[row] = cg_binary(g, OP_MUL, cg_value(DT_F32, to[row]), by);
 }
 
@@ -307,15 +308,15 @@ static void grow_maxima(struct step *s, uint32_t n)
     else
         fold_rows(s, n, v);
     for (int64_t lane = 1; lane < 4; lane *= 2)
-        for (uint32_t row = 0; row < rows_of(x); row++)
+        for (uint32_t row = s->row; row < s->end; row++)
             v[row] = chain_over_lanes(g, FOLD_MAX, v[row], lane);
-    for (uint32_t row = 0; row < rows_of(x); row++) {
+    for (uint32_t row = s->row; row < s->end; row++) {
         s->before[n][row] = cg_freeze(g, state_of(x, n, row));
         cg_move(g, x->state[n][row], cg_minmax(g, true, state_of(x, n, row), v[row]));
     }
     if (x->top == (int)n)
         chain_fall_grow(x);
-    for (uint32_t row = 0; row < rows_of(x); row++)
+    for (uint32_t row = s->row; row < s->end; row++)
         s->now[n][row] = cg_freeze(g, x->top == (int)n ? cg_value(DT_F32, x->reference[row])
                                                        : chain_for_terms(x, state_of(x, n, row)));
 }
@@ -351,14 +352,14 @@ static void make_values(const struct step *s, uint32_t c, uint32_t row)
         cg_move(g, x->scale[c][row], rescaling(s, n, row));
 }
 
-/* The stream of all rows. */
+/* The stream of the rows. */
 static void step_stream(struct step *s, uint32_t n)
 {
     struct cg *g = s->x->g;
     const size_t bound = g->bindings.n;
     if (chain_is_maximum(s->x, n))
         grow_maxima(s, n);
-    for (uint32_t row = 0; row < rows_of(s->x) && !chain_is_maximum(s->x, n); row++) {
+    for (uint32_t row = s->row; row < s->end && !chain_is_maximum(s->x, n); row++) {
         bind_row(s, row);
         fold_into(s, n, row, fold_row(s, n, row));
         g->bindings.n = bound;
@@ -374,6 +375,17 @@ static void step_columns(const struct step *s, uint32_t row)
     for (uint32_t c = 0; c < s->x->t->ncolumn; c++)
         make_values(s, c, row);
     s->x->g->bindings.n = bound;
+}
+
+/* All streams of the rows. */
+static void step_rows(struct step *s)
+{
+    s->known = 0;
+    for (uint32_t n = 0; n < s->x->t->f->nstream; n++)
+        if (!stream(s->x, n)->has_column)
+            step_stream(s, n);
+    for (uint32_t row = s->row; row < s->end; row++)
+        step_columns(s, row);
 }
 
 /* exp(d), a difference from a maximum. */
@@ -486,11 +498,12 @@ struct chain_values *chain_tile_terms(struct chain_tile *x, struct cg_val first,
     g->read_ctx = x;
     if (masked && chain_masks_products(x))
         mask_tile(s);
-    for (uint32_t n = 0; n < x->t->f->nstream; n++)
-        if (!stream(x, n)->has_column)
-            step_stream(s, n);
-    for (uint32_t row = 0; row < rows_of(x); row++)
-        step_columns(s, row);
+    /* rows that are not rough take more registers each */
+    for (s->end = 0; s->end < rows_of(x);) {
+        s->row = s->end;
+        s->end = chain_is_rough(x) ? rows_of(x) : s->row + 1;
+        step_rows(s);
+    }
     g->falling = NULL;
     g->called = NULL;
     g->quotient = NULL;
