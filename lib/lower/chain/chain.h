@@ -43,6 +43,7 @@
  *   chain/multiply.c instructions of mma.sync on these
  *   chain/mma.c      the kernel by mma.sync
  *   chain/wgmma.c    the kernel by wgmma (chain/wgmma.h)
+ *   chain/losses.c   what sums lose
  *   chain/strategy.c the strategy
  *   chain/candidates.c what is wrong with schedules, and which are worth trying
  */
@@ -563,6 +564,14 @@ uint32_t chain_wgmma_shared(const struct chain_tensor *t, const struct chain_pla
 uint32_t chain_wgmma_threads(const struct chain_plan *p);
 struct lang_expr *chain_wgmma(struct cg *g, const struct chain_tensor *t,
                               const struct chain_plan *p, struct variant_condition *c);
+
+/* ---- chain/losses.c -------------------------------------------------------------------------- */
+
+/* The roundings on a term's way into a sum of which a thread adds every `by`th term, when each
+ * `step` terms may rescale it; NULL: that is not known. */
+struct lang_expr *chain_depth(struct cg *g, const struct chain_form *f, int64_t by, int64_t step);
+/* What sums by tensor cores lose, by the plan. */
+void chain_tell_losses(struct cg *g, const struct chain_tensor *t, const struct chain_plan *p);
 
 /* ---- chain/candidates.c ---------------------------------------------------------------------- */
 

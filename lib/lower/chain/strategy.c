@@ -109,80 +109,6 @@ static void *fit(struct cg *g, const struct lower_stage *s, struct buf *why)
     return NULL;
 }
 
-/* ---- what sums lose -------------------------------------------------------------------------- */
-
-/* Roundings of a maximum's growth: a difference, exp, a product; and of blocks that share rows. */
-enum { RESCALING = 8 };
-
-/* What the parts of an f32 lack of it, in units of 2^-24: 22 bits at least; and what a product of
- * two such lacks (ref/ref.h). */
-enum { OF_PARTS = 4, OF_SPLITS = 24 };
-
-/* The roundings on a term's way into a sum of which a thread adds every `by`th term, when each
- * `step` terms may rescale it. */
-static struct lang_expr *depth_of(struct cg *g, const struct chain_form *f, int64_t by,
-                                  int64_t step)
-{
-    struct lang_expr *n = f->j->dims[0];
-    int64_t known;
-    if (!f->ends || (lang_const_int(n, &known) && known < 0))
-        return NULL;
-    struct lang_expr *adds = lx_ceil_div_int(g->a, n, by);
-    struct lang_expr *scales = lx_mul_int(g->a, lx_ceil_div_int(g->a, n, step), RESCALING);
-    struct lang_expr *all = lx_add_int(g->a, lx_add(g->a, adds, scales), 8);
-    for (uint32_t i = 0; i < f->nscore; i++)
-        all = lx_max(g->a, all, f->score[i].e->index[0]->dims[0]);
-    return all;
-}
-
-static struct lang_expr *most_of(struct cg *g, struct lang_expr *x, struct lang_expr *y)
-{
-    return x ? lx_max(g->a, x, y) : y;
-}
-
-/* Of 8-bit floats, of so many terms; or what f32 in parts loses, which is added up as f32 is. */
-static struct lang_expr *loss_of(struct cg *g, const struct chain_product *p,
-                                 struct lang_expr *terms)
-{
-    enum { SPLITS = 16 / 4 * 36, BYTES = 34816 };
-    return p->splits ? lx_int(g->a, SPLITS)
-                     : lx_mul_int(g->a, lx_ceil_div_int(g->a, terms, 16), BYTES);
-}
-
-/* The most that a product loses (lower_truncation()), where tiles have `step` terms of a stream's:
- * those of 8-bit floats are added to others as f32 is. */
-static struct lang_expr *truncation_of(struct cg *g, const struct chain_tensor *t, int64_t step)
-{
-    struct lang_expr *others = NULL, *terms = NULL;
-    for (uint32_t i = 0; i < t->f->nscore + t->ncolumn; i++) {
-        const bool is_column = i < t->ncolumn;
-        const struct chain_product *p = is_column ? &t->column[i] : &t->score[i - t->ncolumn];
-        struct lang_expr *n = p->form.k->dims[0];
-        if (!p->splits && chain_size(p, MATMUL_A) > 1)
-            terms = most_of(g, terms, n);
-        else
-            others = most_of(g, others,
-                             loss_of(g, p, is_column ? lx_min(g->a, n, lx_int(g->a, step)) : n));
-    }
-    if (terms)
-        terms = lx_mul_int(g->a, lx_ceil_div_int(g->a, terms, 4), 6);
-    return terms && others ? lx_max(g->a, terms, others) : terms ? terms : others;
-}
-
-/* What sums by tensor cores lose, by the plan. */
-static void tell_losses(struct cg *g, const struct chain_tensor *t, const struct chain_plan *p)
-{
-    lower_depth(g, depth_of(g, t->f, 4, p->wide));
-    lower_truncation(g, truncation_of(g, t, p->wide));
-    bool parts = false;
-    for (uint32_t i = 0; i < t->ncolumn; i++)
-        parts |= t->column[i].parts > 1;
-    if (chain_has_splits(t))
-        lower_products(g, lx_int(g->a, OF_SPLITS));
-    else if (parts)
-        lower_products(g, lx_int(g->a, OF_PARTS));
-}
-
 /* ---- --explain ------------------------------------------------------------------------------- */
 
 static void explain_product(struct cg *g, const struct matmul_form *f)
@@ -231,7 +157,7 @@ static bool lower_any(struct cg *g, const struct chain_form *f, struct variant_s
     lower_tell(g,
                &(struct lower_entry){.name = g->func->name, .how = "a warp for each row, by fma"});
     variant_end(g, all, &always, grid, CHAIN_ANY_BLOCK);
-    lower_depth(g, depth_of(g, f, 1, 32));
+    lower_depth(g, chain_depth(g, f, 1, 32));
     return !g->failed;
 }
 
@@ -306,7 +232,7 @@ static bool lower_mma(struct cg *g, const struct chain_tensor *t, struct chain_p
                       .when = variant_when_text(&c),
                       .multiplies = arena_printf(g->a, "mma.sync of %s", chain_types(g->a, t))});
     variant_end(g, all, &c, grid, threads);
-    tell_losses(g, t, p);
+    chain_tell_losses(g, t, p);
     return !g->failed;
 }
 
@@ -336,7 +262,7 @@ static bool lower_wgmma(struct cg *g, const struct chain_tensor *t, struct chain
                       .when = variant_when_text(&c),
                       .multiplies = arena_printf(g->a, "wgmma of %s", chain_types(g->a, t))});
     variant_end(g, all, &c, grid, threads);
-    tell_losses(g, t, p);
+    chain_tell_losses(g, t, p);
     return !g->failed;
 }
 
