@@ -20,6 +20,25 @@ static void test_alloc(void)
     arena_free(a);
 }
 
+/* As many pieces as fill several of the largest chunks. */
+static void test_many(void)
+{
+    enum { COUNT = 3000, SIZE = 10000 };
+    struct arena *a = arena_new();
+    unsigned char *piece[COUNT];
+    int wrong = 0;
+    for (int i = 0; i < COUNT; i++) {
+        piece[i] = arena_alloc(a, SIZE);
+        wrong += piece[i][0] != 0 || memcmp(piece[i], piece[i] + 1, SIZE - 1) != 0;
+        memset(piece[i], i % 251, SIZE);
+    }
+    eq_int(wrong, 0, "30 MB of pieces are zeroed");
+    for (int i = 0; i < COUNT; i++)
+        wrong += piece[i][0] != i % 251 || memcmp(piece[i], piece[i] + 1, SIZE - 1) != 0;
+    eq_int(wrong, 0, "and each is by itself");
+    arena_free(a);
+}
+
 static void test_vec(void)
 {
     struct arena *a = arena_new();
@@ -109,6 +128,7 @@ static void test_no_memory(void)
 int main(void)
 {
     test_alloc();
+    test_many();
     test_vec();
     test_reserve();
     test_texts();

@@ -197,6 +197,43 @@ static void check_misuse(void)
     eq_str(aborts(placed_twice), "label placed twice: $twice_0\n", "a label placed twice");
 }
 
+/* ---- what is shared, and what is named ------------------------------------------------------- */
+
+static void check_words(void)
+{
+    struct ptx_module *m = ptx_module_new(arena, ptx_target_find("80", 2));
+    struct ptx_words words = {{0}, {0}};
+    struct ptx_inst x = {.op = PTX_OP_ADD_INT}, y = {.op = PTX_OP_SUB_INT}, z = x;
+    words.type[0] = words.mod[PTX_MC_TYPE] = PTX_U32;
+    ptx_set_words(m, &x, &words);
+    ptx_set_words(m, &y, &words);
+    words.type[0] = words.mod[PTX_MC_TYPE] = PTX_S32;
+    ptx_set_words(m, &z, &words);
+    ok(x.mod == y.mod && ptx_same_words(&x, &y), "the same words are there once");
+    ok(x.type[0] == PTX_U32 && z.type[0] == PTX_S32 && !ptx_same_words(&x, &z),
+       "... and stay when there are others");
+}
+
+static void check_names(void)
+{
+    enum { COUNT = 10002 };
+    struct ptx_module *m = ptx_module_new(arena, ptx_target_find("80", 2));
+    struct ptx_func *f = ptx_entry_new(m, "k");
+    struct ptx_builder b = ptx_builder_new(m, f);
+    unsigned wrong = 0;
+    for (unsigned i = 0; i < COUNT; i++) {
+        ptx_reg_new(&b, PTX_F16);
+        ptx_reg_new(&b, PTX_B16);
+    }
+    ptx_finish(&b);
+    for (unsigned i = 0; i < 2 * COUNT; i++) {
+        const unsigned n = i % COUNT;
+        wrong +=
+            strcmp(f->regs.v[i].name, arena_printf(arena, i < COUNT ? "%%rs%u" : "%%h%u", n)) != 0;
+    }
+    eq_int(wrong, 0, "registers of a family are numbered from 0");
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 static void check_table(void)
@@ -251,6 +288,8 @@ int main(void)
     check_build();
     check_versions();
     check_misuse();
+    check_words();
+    check_names();
     check_table();
     check_targets();
     arena_free(arena);

@@ -288,19 +288,25 @@ void cg_add_args(struct cg *g, struct contract_launch *l)
     }
 }
 
+static void note_read(const struct cg *g, const struct ptx_var *var, bool *read)
+{
+    for (size_t i = 0; i < g->params.n; i++)
+        read[i] |= g->params.v[i].var == var;
+}
+
 void cg_drop_unread(struct cg *g)
 {
+    bool *read = ARENA_ARRAY(g->a, g->params.n, bool);
     size_t n = 0;
-    for (size_t i = 0; i < g->params.n; i++) {
-        bool read = false;
-        for (size_t j = 0; j < g->func->items.n && !read; j++) {
-            const struct ptx_item *it = &g->func->items.v[j];
-            for (unsigned k = 0; it->kind == PTX_I_INST && k < it->inst.noperand; k++)
-                read |= it->inst.operand[k].var == g->params.v[i].var;
-        }
-        if (read)
-            g->params.v[n++] = g->params.v[i];
+    for (size_t j = 0; j < g->func->items.n; j++) {
+        const struct ptx_item *it = &g->func->items.v[j];
+        for (unsigned k = 0; it->kind == PTX_I_INST && k < it->inst.noperand; k++)
+            if (it->inst.operand[k].var)
+                note_read(g, it->inst.operand[k].var, read);
     }
+    for (size_t i = 0; i < g->params.n; i++)
+        if (read[i])
+            g->params.v[n++] = g->params.v[i];
     g->params.n = n;
 }
 

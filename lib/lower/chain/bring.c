@@ -148,8 +148,8 @@ static void copy_packed_pieces(struct chain_slab *t, struct cg_val at, struct cg
         const struct cg_val inside = stand_in_group(t, &row, term);
         const struct cg_val bytes = cg_select(g, cg_reg(g, inside), cg_u32(MMA_CHUNK), cg_u32(0));
         const int32_t from = cg_reg(g, address(t, row, k, cg_u32(0), e));
-        mma_copy_async(g, exists(t, n), target(t, n), ptx_mem(from, 0), MMA_CHUNK,
-                       cg_reg(g, bytes));
+        const struct ptx_operand to = target(t, n);
+        mma_copy_async(g, exists(t, n), to, ptx_mem(from, 0), MMA_CHUNK, cg_reg(g, bytes));
     }
 }
 
@@ -160,15 +160,16 @@ static void copy_pieces(struct chain_slab *t, struct cg_val at, struct cg_val k)
     int32_t from = cg_reg(g, address(t, at, k, t->row, e));
     for (uint32_t n = 0; n < t->count; n++) {
         const struct cg_val r = row_of(t, n);
-        const struct cg_val inside = is_inside(t, at_of(t, at, r, e), k_of(t, k, r, e));
+        const struct cg_val term = k_of(t, k, r, e);
+        const struct cg_val inside = is_inside(t, at_of(t, at, r, e), term);
         const struct cg_val bytes = cg_select(g, cg_reg(g, inside), cg_u32(MMA_CHUNK), cg_u32(0));
         if (n) {
             const int32_t next = cg_new(g, DT_I64);
             PTX(&g->b, "add.s64", ptx_r(next), ptx_r(from), t->next_row);
             from = next;
         }
-        mma_copy_async(g, exists(t, n), target(t, n), ptx_mem(from, 0), MMA_CHUNK,
-                       cg_reg(g, bytes));
+        const struct ptx_operand to = target(t, n);
+        mma_copy_async(g, exists(t, n), to, ptx_mem(from, 0), MMA_CHUNK, cg_reg(g, bytes));
     }
 }
 

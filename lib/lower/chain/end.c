@@ -58,15 +58,17 @@ static struct cg_val is_lost(struct chain_tile *x, uint32_t n, uint32_t row, str
 {
     struct cg *g = x->g;
     const struct cg_val least = cg_float(g, m.type, -INFINITY);
-    if (!x->t->f->exact)
-        return cg_binary(g, OP_LAND, cg_binary(g, OP_EQ, m, least),
-                         cg_binary(g, OP_LT, x->low[n][row], x->high_of[n][row]));
+    if (!x->t->f->exact) {
+        const struct cg_val any = cg_binary(g, OP_LT, x->low[n][row], x->high_of[n][row]);
+        return cg_binary(g, OP_LAND, cg_binary(g, OP_EQ, m, least), any);
+    }
     /* terms were left out on the assumption that it is a number */
     const struct chain_stream *e = &x->t->f->exact->stream[n];
     const struct cg_val most = cg_float(g, m.type, INFINITY);
-    const struct cg_val good =
-        cg_binary(g, OP_LAND, cg_binary(g, OP_GT, m, least), cg_binary(g, OP_LT, m, most));
-    const struct cg_val some = cg_binary(g, OP_LT, chain_bound(x, e->low), chain_bound(x, e->high));
+    const struct cg_val below = cg_binary(g, OP_LT, m, most);
+    const struct cg_val good = cg_binary(g, OP_LAND, cg_binary(g, OP_GT, m, least), below);
+    const struct cg_val high = chain_bound(x, e->high);
+    const struct cg_val some = cg_binary(g, OP_LT, chain_bound(x, e->low), high);
     return cg_binary(g, OP_LAND, cg_unary(g, OP_NOT, good), some);
 }
 

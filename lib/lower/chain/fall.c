@@ -113,8 +113,8 @@ struct cg_val chain_is_coarse(struct chain_tile *x, struct cg_val b)
     struct cg *g = x->g;
     const struct cg_val size = size_of(g, b), from = constant(g, COARSE_FROM);
     const struct cg_val to = constant(g, x->scale_by ? INFINITY : COARSE_TO);
-    const struct cg_val is_rounded =
-        cg_binary(g, OP_LAND, cg_binary(g, OP_GE, size, from), cg_binary(g, OP_LT, size, to));
+    const struct cg_val below = cg_binary(g, OP_LT, size, to);
+    const struct cg_val is_rounded = cg_binary(g, OP_LAND, cg_binary(g, OP_GE, size, from), below);
     const struct cg_val is_less = cg_binary(g, OP_LE, b, constant(g, FLT_MAX));
     return cg_binary(g, OP_LOR, is_rounded, cg_unary(g, OP_NOT, is_less)); /* inf, NaN */
 }
@@ -134,7 +134,8 @@ static struct cg_val base_at(struct chain_tile *x, uint32_t n, uint32_t row, str
 /* What terms that fall off from `was` are multiplied by, so that they fall off from `now`. */
 static struct cg_val falls(struct chain_tile *x, struct cg_val was, struct cg_val now)
 {
-    return exp2_of(x->g, cg_binary(x->g, OP_SUB, product_of(x, was), product_of(x, now)));
+    const struct cg_val to = product_of(x, now), from = product_of(x, was);
+    return exp2_of(x->g, cg_binary(x->g, OP_SUB, from, to));
 }
 
 struct cg_val chain_rescaling(struct chain_tile *x, uint32_t n, uint32_t row, struct cg_val was)
@@ -310,7 +311,9 @@ static void find_grown(struct chain_tile *x)
 /* By what the row's stream n is multiplied to fall off from its maximum. */
 static struct cg_val growth(struct chain_tile *x, uint32_t n, uint32_t row)
 {
-    return falls(x, base_at(x, n, row, reference(x, row)), base_at(x, n, row, maximum(x, row)));
+    const struct cg_val now = base_at(x, n, row, maximum(x, row));
+    const struct cg_val was = base_at(x, n, row, reference(x, row));
+    return falls(x, was, now);
 }
 
 void chain_multiply_sums(struct chain_tile *x, uint32_t c, uint32_t row, struct cg_val by)

@@ -24,9 +24,9 @@ static struct cg_val size_of(struct cg *g, struct cg_val x)
 static struct cg_val reciprocal(struct cg *g, struct cg_val y)
 {
     const struct cg_val size = size_of(g, y);
-    const struct cg_val fits = cg_binary(g, OP_LAND,
-                                         cg_binary(g, OP_GE, size, constant(g, 0x1p-100)),
-                                         cg_binary(g, OP_LE, size, constant(g, 0x1p100)));
+    const struct cg_val below = cg_binary(g, OP_LE, size, constant(g, 0x1p100));
+    const struct cg_val fits =
+        cg_binary(g, OP_LAND, cg_binary(g, OP_GE, size, constant(g, 0x1p-100)), below);
     const struct cg_val by = cg_value(DT_F32, CG(g, PTX_F32, "rcp.rn.f32", cg_op(g, y)));
     return cg_select(g, cg_reg(g, fits), by, constant(g, NAN));
 }
@@ -73,5 +73,6 @@ static struct cg_val far_from_zero(struct cg *g, struct cg_val x)
 struct cg_val chain_rough_tanh(struct cg *g, struct cg_val x)
 {
     const struct cg_val is_near = cg_binary(g, OP_LT, size_of(g, x), constant(g, 0.625));
-    return cg_select(g, cg_reg(g, is_near), near_zero(g, x), far_from_zero(g, x));
+    const struct cg_val far = far_from_zero(g, x), near = near_zero(g, x);
+    return cg_select(g, cg_reg(g, is_near), near, far);
 }

@@ -242,8 +242,8 @@ static void go_on(struct left *l, struct cg_val all, struct cg_val sides)
 {
     struct cg *g = l->x->g;
     const struct chain_split *s = l->s;
-    const struct cg_val first =
-        cg_add(g, cg_mul(g, all, SIDE), cg_binary(g, OP_MUL, s->group, sides));
+    const struct cg_val before = cg_binary(g, OP_MUL, s->group, sides);
+    const struct cg_val first = cg_add(g, cg_mul(g, all, SIDE), before);
     cg_move(g, l->counter, cg_add(g, all, s->group));
     cg_move(g, l->first, first);
     cg_move(g, l->number, cg_binary(g, OP_DIV, s->number, cg_u32(SIDE)));
@@ -259,8 +259,8 @@ static void fold_all(struct left *l, const struct lang_symbol *arrived, uint32_t
     chain_fall_settle(x, false);
     stand_at(l, cg_freeze(g, cg_value(DT_U32, l->number)));
     leave(l);
-    cg_arrive(g, cg_address(g, arrived, cg_index(g, counter)),
-              cg_freeze(g, cg_value(DT_U32, l->count)), l->s->thread, skip);
+    const struct cg_val count = cg_freeze(g, cg_value(DT_U32, l->count));
+    cg_arrive(g, cg_address(g, arrived, cg_index(g, counter)), count, l->s->thread, skip);
     chain_tile_clear(x);
     for_blocks(l, fold_maxima);
     chain_fall_follow(x);

@@ -53,7 +53,8 @@ static void find_lane(struct turner *u)
     u->from = cg_freeze(g, cg_mul(g, j, WGMMA_SPAN));
     u->swizzle = cg_freeze(g, cg_mul(g, cg_binary(g, OP_XOR, high, row), CHUNK));
     struct cg_val column = cg_binary(g, OP_XOR, op(g, OP_SHR, row, 2), odd);
-    column = cg_add(g, cg_add(g, cg_mul(g, row, 2), column), cg_mul(g, high, 16));
+    const struct cg_val across = cg_mul(g, high, 16);
+    column = cg_add(g, cg_add(g, cg_mul(g, row, 2), column), across);
     u->to = cg_freeze(g, cg_mul(g, column, WGMMA_SPAN));
     u->swizzle_to = cg_freeze(g, cg_mul(g, op(g, OP_AND, column, CHUNKS - 1), CHUNK));
     const int32_t late = cg_reg(g, cg_binary(g, OP_GE, lane, cg_u32(16)));
@@ -94,9 +95,11 @@ static void turn_row(const struct turner *u, struct cg_val t)
     for (uint32_t n = 0; n < k->t->ncolumn; n++) {
         const struct chain_box *raw = &k->raw[n], *v = &k->v[n];
         struct cg_val at = cg_add(g, ring_stage(&k->of_raw.ring), cg_u32(raw->offset));
-        at = cg_add(g, cg_add(g, at, u->from), cg_mul(g, t, CHUNK * WGMMA_SPAN));
+        const struct cg_val whose = cg_mul(g, t, CHUNK * WGMMA_SPAN);
+        at = cg_add(g, cg_add(g, at, u->from), whose);
         struct cg_val to = cg_add(g, ring_stage(&k->of_v.ring), cg_u32(v->offset));
-        to = cg_add(g, cg_add(g, to, u->to), cg_mul(g, atom, v->lay.atom_bytes));
+        const struct cg_val rows = cg_mul(g, atom, v->lay.atom_bytes);
+        to = cg_add(g, cg_add(g, to, u->to), rows);
         to = cg_add(g, to, cg_binary(g, OP_XOR, u->swizzle_to, chunk));
         at = cg_freeze(g, at);
         to = cg_freeze(g, to);

@@ -83,11 +83,13 @@ static void begin_scores(struct chain_wgmma *k)
         const struct ptx_operand *sum = operands(g, k->score[n], k->p->wide / 2);
         const int32_t a = low_word(k, q, &k->of_q, wgmma_row_bytes(&q->lay, WGMMA_ROWS), k->group);
         const int32_t b = low_word(k, r, &k->of_k, 0, cg_u32(0));
-        for (uint32_t i = 0; i < chain_wgmma_terms_of(k, n) * q->lay.size / WGMMA_STEP; i++)
-            wgmma_multiply(g, &kind, sum,
-                           wgmma_descriptor(g, a, k->high, wgmma_step_bytes(&q->lay, i)),
-                           wgmma_descriptor(g, b, k->high, wgmma_step_bytes(&r->lay, i)),
-                           i ? k->always : k->never);
+        for (uint32_t i = 0; i < chain_wgmma_terms_of(k, n) * q->lay.size / WGMMA_STEP; i++) {
+            const struct ptx_operand right =
+                wgmma_descriptor(g, b, k->high, wgmma_step_bytes(&r->lay, i));
+            const struct ptx_operand left =
+                wgmma_descriptor(g, a, k->high, wgmma_step_bytes(&q->lay, i));
+            wgmma_multiply(g, &kind, sum, left, right, i ? k->always : k->never);
+        }
     }
     wgmma_commit(g);
 }

@@ -45,6 +45,7 @@ struct share {
     uint32_t *order; /* blocks in reverse postorder */
     uint32_t norder;
     uint32_t *block_of;  /* by item */
+    VEC(uint32_t) vars;  /* items that declare variables */
     uint32_t *def;       /* by register: the block that assigns it; NONE: several times or never */
     int32_t *same;       /* by register: the one to read instead, or itself */
     bool *gone;          /* by item: moved or removed */
@@ -103,6 +104,8 @@ static bool find_blocks(struct share *s)
         }
         if (it->kind == PTX_I_LABEL)
             at_label[it->label] = b;
+        if (it->kind == PTX_I_VAR)
+            *VEC_PUSH(s->a, &s->vars) = i;
         s->block_of[i] = b;
     }
     s->block[b].end = (uint32_t)f->items.n;
@@ -365,9 +368,9 @@ static bool is_integer(enum ptx_mod type)
 /* The block that declares a variable; the entry where it is the module's. */
 static uint32_t declared(const struct share *s, const struct ptx_var *var)
 {
-    for (size_t i = 0; i < s->f->items.n; i++)
-        if (s->f->items.v[i].kind == PTX_I_VAR && s->f->items.v[i].var == var)
-            return s->block_of[i];
+    for (size_t i = 0; i < s->vars.n; i++)
+        if (s->f->items.v[s->vars.v[i]].var == var)
+            return s->block_of[s->vars.v[i]];
     return 0;
 }
 
