@@ -24,7 +24,7 @@ bool chain_wgmma_differs(const struct chain_tensor *t)
     return false;
 }
 
-/* Batches whose keys and values the cache has room for. */
+/* Batches whose keys and values the cache has room for, no more than there are. */
 static struct cg_val near_of(struct chain_wgmma *k)
 {
     enum { CACHE = 16 << 20 }; /* bytes, of 50 MB: blocks are not all at the same place */
@@ -37,8 +37,8 @@ static struct cg_val near_of(struct chain_wgmma *k)
     struct cg_val n = cg_u32(1);
     if (k->t->f->ends)
         n = extent_u32(g, extent_of(g, k->t->f->j).v);
-    n = cg_minmax(g, true, n, cg_u32(1));
-    return cg_minmax(g, true, cg_binary(g, OP_DIV, cg_u32(CACHE / bytes), n), cg_u32(1));
+    n = cg_binary(g, OP_DIV, cg_u32(CACHE / bytes), cg_minmax(g, true, n, cg_u32(1)));
+    return cg_minmax(g, true, cg_minmax(g, false, n, k->heads), cg_u32(1));
 }
 
 /* How many there are. */
