@@ -106,6 +106,18 @@ static bool is_number(const char *text, size_t output, uint64_t k)
     return good;
 }
 
+/* Is it this, but for what the weight of the maximum may be rounded by where a kernel rescales
+ * rarely?
+ */
+static bool says_nearly(const char *text, size_t output, uint64_t k, double want)
+{
+    struct ref_case c = attention(text);
+    const struct ref_output *o = case_out(&c, output);
+    const bool good = o->v[k] == want && o->e[k] <= 0x1.01p-11 * fabs(want);
+    case_end(&c);
+    return good;
+}
+
 static void scores(void)
 {
     fill();
@@ -125,9 +137,9 @@ static void scores(void)
            says(plain, O, 3 * E + 1, NAN, 0) && says(plain, LSE, 3, NAN, 0),
        "a row that is -inf everywhere: -inf + inf");
     x[3 * N + 40] = 2;
-    ok(says(plain, TOTAL, 3, 1, 0) && says(plain, O, 3 * E + 1, (double)v[40 * E + 1], 0) &&
+    ok(says(plain, TOTAL, 3, 1, 0) && says_nearly(plain, O, 3 * E + 1, (double)v[40 * E + 1]) &&
            is_number(plain, LSE, 3),
-       "everywhere but in one place: exactly what is there");
+       "everywhere but in one place: what is there");
     x[4 * N + 3] = INFINITY;
     ok(says(plain, TOP, 4, INFINITY, 0) && says(plain, O, 4 * E, NAN, 0) &&
            says(plain, LSE, 4, NAN, 0),
