@@ -296,6 +296,24 @@ struct chain_tile {
     struct cg_val inside; /* in a step: is the element a term? A constant or a predicate */
     int32_t bad; /* f32, mutable: NaN where a score that splits f32 was no number; -1: none does */
 };
+static inline const struct chain_stream *chain_tile_stream(const struct chain_tile *x, uint32_t n)
+{
+    return &x->t->f->stream[n];
+}
+/* Rows of a lane's. */
+static inline uint32_t chain_tile_rows(const struct chain_tile *x)
+{
+    return 2 * x->high;
+}
+/* What stream n has of the lane's row so far. */
+static inline struct cg_val chain_tile_state(const struct chain_tile *x, uint32_t n, uint32_t row)
+{
+    return cg_value(chain_tile_stream(x, n)->type, x->state[n][row]);
+}
+static inline struct cg_val chain_f32(struct cg *g, double v)
+{
+    return cg_float(g, DT_F32, v);
+}
 /* .g to .lane are set: finds the rest, and begins all streams. */
 void chain_tile_begin(struct chain_tile *x);
 /* Begins them anew. */

@@ -13,32 +13,12 @@
 
 #include <math.h>
 
-static const struct chain_stream *stream(const struct chain_tile *x, uint32_t n)
-{
-    return &x->t->f->stream[n];
-}
-
-static struct cg_val state_of(const struct chain_tile *x, uint32_t n, uint32_t row)
-{
-    return cg_value(stream(x, n)->type, x->state[n][row]);
-}
-
-static uint32_t rows_of(const struct chain_tile *x)
-{
-    return 2 * x->high;
-}
-
-static struct cg_val constant(struct cg *g, double v)
-{
-    return cg_float(g, DT_F32, v);
-}
-
 /* Folds what the row's four lanes have. */
 static void complete_row(struct chain_tile *x, uint32_t n, uint32_t row)
 {
-    struct cg_val v = state_of(x, n, row);
+    struct cg_val v = chain_tile_state(x, n, row);
     for (int64_t lane = 1; lane < 4; lane *= 2)
-        v = chain_over_lanes(x->g, chain_fold(stream(x, n)), v, lane);
+        v = chain_over_lanes(x->g, chain_fold(chain_tile_stream(x, n)), v, lane);
     cg_move(x->g, x->state[n][row], v);
 }
 
@@ -46,7 +26,8 @@ static void complete_row(struct chain_tile *x, uint32_t n, uint32_t row)
 static void complete(struct chain_tile *x)
 {
     for (uint32_t n = 0; n < x->t->f->nstream; n++) {
-        for (uint32_t row = 0; row < rows_of(x) && !stream(x, n)->has_column; row++)
+        for (uint32_t row = 0; row < chain_tile_rows(x) && !chain_tile_stream(x, n)->has_column;
+             row++)
             if (!chain_is_maximum(x, n))
                 complete_row(x, n, row);
     }
@@ -80,11 +61,11 @@ static struct cg_val find_infinite(struct chain_tile *x)
     struct cg *g = x->g;
     struct cg_val all[CHAINS];
     for (uint32_t i = 0; i < CHAINS; i++)
-        all[i] = i || x->bad < 0 ? constant(g, 0) : cg_value(DT_F32, x->bad);
+        all[i] = i || x->bad < 0 ? chain_f32(g, 0) : cg_value(DT_F32, x->bad);
     for (uint32_t c = 0; c < x->t->ncolumn; c++)
         for (uint32_t w = 0; w < x->high * x->columns / 2; w++)
             all[w % CHAINS] =
-                cg_fma(g, cg_value(DT_F32, x->sum[c][w]), constant(g, 0), all[w % CHAINS]);
+                cg_fma(g, cg_value(DT_F32, x->sum[c][w]), chain_f32(g, 0), all[w % CHAINS]);
     for (uint32_t i = 1; i < CHAINS; i++)
         all[0] = cg_binary(g, OP_ADD, all[0], all[i]);
     return all[0];
@@ -97,19 +78,19 @@ static struct cg_val find_special(struct chain_tile *x, struct cg_val *infinite)
     const struct cg_val sum = find_infinite(x);
     struct cg_val special = cg_bool(g, false);
     for (uint32_t n = 0; n < x->t->f->nstream; n++) {
-        const struct chain_stream *s = stream(x, n);
-        for (uint32_t row = 0; row < rows_of(x) && s->running >= 0; row++) {
+        const struct chain_stream *s = chain_tile_stream(x, n);
+        for (uint32_t row = 0; row < chain_tile_rows(x) && s->running >= 0; row++) {
             const size_t bound = g->bindings.n;
             chain_bind_row(x, row);
             const struct cg_val m =
-                chain_base(g, x->t->f, s, state_of(x, (uint32_t)s->running, row));
+                chain_base(g, x->t->f, s, chain_tile_state(x, (uint32_t)s->running, row));
             special = cg_binary(g, OP_LOR, special, is_lost(x, n, row, m));
             if (chain_is_rough(x) && chain_is_plain(s))
                 special = cg_binary(g, OP_LOR, special, chain_is_coarse(x, m));
             g->bindings.n = bound;
         }
     }
-    *infinite = cg_binary(g, OP_NE, sum, constant(g, 0));
+    *infinite = cg_binary(g, OP_NE, sum, chain_f32(g, 0));
     return special;
 }
 

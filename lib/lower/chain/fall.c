@@ -28,26 +28,6 @@
 #define SLACK       5.5
 #define LEAST       -0x1p126 /* log2(e) times this is finite */
 
-static const struct chain_stream *stream(const struct chain_tile *x, uint32_t n)
-{
-    return &x->t->f->stream[n];
-}
-
-static uint32_t rows_of(const struct chain_tile *x)
-{
-    return 2 * x->high;
-}
-
-static struct cg_val constant(struct cg *g, double v)
-{
-    return cg_float(g, DT_F32, v);
-}
-
-static struct cg_val state_of(const struct chain_tile *x, uint32_t n, uint32_t row)
-{
-    return cg_value(stream(x, n)->type, x->state[n][row]);
-}
-
 bool chain_is_rough(const struct chain_tile *x)
 {
     bool rough = x->t->ncolumn > 0;
@@ -78,9 +58,9 @@ static struct cg_val factor_of(struct chain_tile *x, struct cg_val b)
 {
     struct cg *g = x->g;
     if (x->scale_by)
-        return constant(g, LOG2_E);
-    const struct cg_val is_large = cg_binary(g, OP_GE, size_of(g, b), constant(g, COARSE_TO));
-    return cg_select(g, cg_reg(g, is_large), constant(g, 1), constant(g, LOG2_E));
+        return chain_f32(g, LOG2_E);
+    const struct cg_val is_large = cg_binary(g, OP_GE, size_of(g, b), chain_f32(g, COARSE_TO));
+    return cg_select(g, cg_reg(g, is_large), chain_f32(g, 1), chain_f32(g, LOG2_E));
 }
 
 /* b f */
@@ -111,11 +91,11 @@ struct cg_val chain_fall_raw(struct chain_tile *x, struct cg_val raw, struct cg_
 struct cg_val chain_is_coarse(struct chain_tile *x, struct cg_val b)
 {
     struct cg *g = x->g;
-    const struct cg_val size = size_of(g, b), from = constant(g, COARSE_FROM);
-    const struct cg_val to = constant(g, x->scale_by ? INFINITY : COARSE_TO);
+    const struct cg_val size = size_of(g, b), from = chain_f32(g, COARSE_FROM);
+    const struct cg_val to = chain_f32(g, x->scale_by ? INFINITY : COARSE_TO);
     const struct cg_val below = cg_binary(g, OP_LT, size, to);
     const struct cg_val is_rounded = cg_binary(g, OP_LAND, cg_binary(g, OP_GE, size, from), below);
-    const struct cg_val is_less = cg_binary(g, OP_LE, b, constant(g, FLT_MAX));
+    const struct cg_val is_less = cg_binary(g, OP_LE, b, chain_f32(g, FLT_MAX));
     return cg_binary(g, OP_LOR, is_rounded, cg_unary(g, OP_NOT, is_less)); /* inf, NaN */
 }
 
@@ -125,8 +105,8 @@ static struct cg_val base_at(struct chain_tile *x, uint32_t n, uint32_t row, str
     struct cg *g = x->g;
     const size_t bound = g->bindings.n;
     chain_bind_row(x, row);
-    const struct cg_val b =
-        cg_convert(g, chain_base(g, x->t->f, stream(x, n), chain_for_terms(x, m)), DT_F32);
+    const struct cg_val b = cg_convert(
+        g, chain_base(g, x->t->f, chain_tile_stream(x, n), chain_for_terms(x, m)), DT_F32);
     g->bindings.n = bound;
     return b;
 }
@@ -141,8 +121,8 @@ static struct cg_val falls(struct chain_tile *x, struct cg_val was, struct cg_va
 struct cg_val chain_rescaling(struct chain_tile *x, uint32_t n, uint32_t row, struct cg_val was)
 {
     struct cg *g = x->g;
-    const struct chain_stream *of = stream(x, n);
-    const struct cg_val now = base_at(x, n, row, state_of(x, (uint32_t)of->running, row));
+    const struct chain_stream *of = chain_tile_stream(x, n);
+    const struct cg_val now = base_at(x, n, row, chain_tile_state(x, (uint32_t)of->running, row));
     was = base_at(x, n, row, was);
     if (chain_is_rough(x) && chain_is_plain(of))
         return falls(x, was, now);
@@ -172,11 +152,11 @@ static int find_top(const struct chain_tile *x)
     for (uint32_t c = 0; c < x->t->ncolumn; c++)
         one &= chain_size(&x->t->column[c], MATMUL_A) == 2;
     for (uint32_t n = 0; n < x->t->f->nstream; n++) {
-        const struct chain_stream *s = stream(x, n);
+        const struct chain_stream *s = chain_tile_stream(x, n);
         one &= s->running < 0 || (chain_is_plain(s) && (top < 0 || top == s->running));
         top = s->running >= 0 ? s->running : top;
     }
-    return one && top >= 0 && stream(x, (uint32_t)top)->type == DT_F32 ? top : -1;
+    return one && top >= 0 && chain_tile_stream(x, (uint32_t)top)->type == DT_F32 ? top : -1;
 }
 
 /* Is e the same for all rows and all j? */
@@ -212,7 +192,7 @@ static const struct lang_expr *scale_of(const struct chain_tile *x, const struct
 static void find_scale(struct chain_tile *x)
 {
     const struct chain_form *f = x->t->f;
-    const struct chain_stream *top = stream(x, (uint32_t)x->top);
+    const struct chain_stream *top = chain_tile_stream(x, (uint32_t)x->top);
     for (uint32_t n = 0; n < f->nstream; n++)
         if (f->stream[n].running >= 0 && !is_name(f->stream[n].base, top->sym))
             return;
@@ -224,7 +204,7 @@ static void find_scale(struct chain_tile *x)
 
 bool chain_is_scaled(const struct chain_tile *x, const struct lang_expr *e)
 {
-    return x->scale_by && matmul_same(stream(x, (uint32_t)x->top)->term, e);
+    return x->scale_by && matmul_same(chain_tile_stream(x, (uint32_t)x->top)->term, e);
 }
 
 static bool is_same_end(const struct lang_expr *x, const struct lang_expr *y)
@@ -236,7 +216,7 @@ static bool is_same_end(const struct lang_expr *x, const struct lang_expr *y)
  * the same range? */
 static bool falls_off(const struct chain_tile *x, const struct chain_stream *s)
 {
-    const struct chain_stream *top = stream(x, (uint32_t)x->top);
+    const struct chain_stream *top = chain_tile_stream(x, (uint32_t)x->top);
     const struct lang_expr *e = s->has_column && s->npart ? s->part[0].e : s->term;
     if (e->kind == E_CAST)
         e = e->args[0];
@@ -255,9 +235,9 @@ void chain_fall_begin(struct chain_tile *x)
         return;
     find_scale(x);
     for (uint32_t n = 0; n < x->t->f->nstream; n++)
-        x->masks &= n == (uint32_t)x->top || falls_off(x, stream(x, n));
+        x->masks &= n == (uint32_t)x->top || falls_off(x, chain_tile_stream(x, n));
     x->grown = cg_new_mutable(x->g, DT_BOOL);
-    for (uint32_t row = 0; row < rows_of(x); row++)
+    for (uint32_t row = 0; row < chain_tile_rows(x); row++)
         x->reference[row] = cg_new_mutable(x->g, DT_F32);
 }
 
@@ -269,19 +249,19 @@ static struct cg_val reference(const struct chain_tile *x, uint32_t row)
 
 static struct cg_val maximum(struct chain_tile *x, uint32_t row)
 {
-    return chain_for_terms(x, state_of(x, (uint32_t)x->top, row));
+    return chain_for_terms(x, chain_tile_state(x, (uint32_t)x->top, row));
 }
 
 void chain_fall_follow(struct chain_tile *x)
 {
-    for (uint32_t row = 0; row < rows_of(x) && x->top >= 0; row++)
+    for (uint32_t row = 0; row < chain_tile_rows(x) && x->top >= 0; row++)
         cg_move(x->g, x->reference[row], maximum(x, row));
 }
 
 /* Is x more than y by more than the slack? */
 static struct cg_val is_above(struct cg *g, struct cg_val x, struct cg_val y)
 {
-    return cg_binary(g, OP_GT, cg_binary(g, OP_SUB, x, y), constant(g, SLACK));
+    return cg_binary(g, OP_GT, cg_binary(g, OP_SUB, x, y), chain_f32(g, SLACK));
 }
 
 /* Has the maximum of a row of the warp grown by more than the slack, or what terms subtract? In the
@@ -289,17 +269,17 @@ static struct cg_val is_above(struct cg *g, struct cg_val x, struct cg_val y)
 static void find_grown(struct chain_tile *x)
 {
     struct cg *g = x->g;
-    const struct lang_symbol *top = stream(x, (uint32_t)x->top)->sym;
+    const struct lang_symbol *top = chain_tile_stream(x, (uint32_t)x->top)->sym;
     const struct lang_expr *before = NULL;
     struct cg_val grown = cg_bool(g, false);
-    for (uint32_t row = 0; row < rows_of(x); row++)
+    for (uint32_t row = 0; row < chain_tile_rows(x); row++)
         grown = cg_binary(g, OP_LOR, grown, is_above(g, maximum(x, row), reference(x, row)));
     for (uint32_t n = 0; n < x->t->f->nstream; n++) {
-        const struct chain_stream *s = stream(x, n);
+        const struct chain_stream *s = chain_tile_stream(x, n);
         if (s->running < 0 || is_name(s->base, top) || (before && matmul_same(before, s->base)))
             continue;
         before = s->base;
-        for (uint32_t row = 0; row < rows_of(x); row++) {
+        for (uint32_t row = 0; row < chain_tile_rows(x); row++) {
             const struct cg_val now = base_at(x, n, row, maximum(x, row));
             const struct cg_val was = base_at(x, n, row, reference(x, row));
             grown = cg_binary(g, OP_LOR, grown, is_above(g, now, was));
@@ -332,13 +312,13 @@ void chain_fall_grow(struct chain_tile *x)
     find_grown(x);
     cg_jump_if(g, x->grown, false, steady);
     const size_t mark = cg_scope_open(g);
-    for (uint32_t row = 0; row < rows_of(x); row++) {
+    for (uint32_t row = 0; row < chain_tile_rows(x); row++) {
         for (uint32_t n = 0; n < x->t->f->nstream; n++)
-            if (stream(x, n)->running >= 0 && !stream(x, n)->has_column)
+            if (chain_tile_stream(x, n)->running >= 0 && !chain_tile_stream(x, n)->has_column)
                 cg_move(g, x->state[n][row],
-                        cg_binary(g, OP_MUL, state_of(x, n, row), growth(x, n, row)));
+                        cg_binary(g, OP_MUL, chain_tile_state(x, n, row), growth(x, n, row)));
         for (uint32_t c = 0; c < x->t->ncolumn; c++)
-            if (stream(x, x->t->column[c].stream)->running >= 0)
+            if (chain_tile_stream(x, x->t->column[c].stream)->running >= 0)
                 cg_move(g, x->scale[c][row], growth(x, x->t->column[c].stream, row));
     }
     chain_fall_follow(x);
@@ -351,7 +331,7 @@ void chain_fall_grow(struct chain_tile *x)
 static struct cg_val settling(struct chain_tile *x, uint32_t n, uint32_t row, bool exactly)
 {
     struct cg *g = x->g;
-    const struct cg_val m = state_of(x, (uint32_t)stream(x, n)->running, row);
+    const struct cg_val m = chain_tile_state(x, (uint32_t)chain_tile_stream(x, n)->running, row);
     const struct cg_val now = base_at(x, n, row, m);
     const struct cg_val was = x->top < 0 ? now : base_at(x, n, row, reference(x, row));
     if (!exactly)
@@ -366,10 +346,11 @@ void chain_fall_settle(struct chain_tile *x, bool exactly)
     if (!chain_is_rough(x) || (x->top < 0 && !exactly))
         return;
     for (uint32_t n = 0; n < x->t->f->nstream; n++)
-        for (uint32_t row = 0; row < rows_of(x) && chain_is_plain(stream(x, n)); row++) {
+        for (uint32_t row = 0; row < chain_tile_rows(x) && chain_is_plain(chain_tile_stream(x, n));
+             row++) {
             const struct cg_val by = settling(x, n, row, exactly);
-            if (!stream(x, n)->has_column)
-                cg_move(g, x->state[n][row], cg_binary(g, OP_MUL, state_of(x, n, row), by));
+            if (!chain_tile_stream(x, n)->has_column)
+                cg_move(g, x->state[n][row], cg_binary(g, OP_MUL, chain_tile_state(x, n, row), by));
             for (uint32_t c = 0; c < x->t->ncolumn; c++)
                 if (x->t->column[c].stream == n)
                     chain_multiply_sums(x, c, row, by);

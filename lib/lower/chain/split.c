@@ -9,11 +9,6 @@
 
 #include "lower/extent.h"
 
-static const struct chain_stream *stream(const struct chain_tile *x, uint32_t n)
-{
-    return &x->t->f->stream[n];
-}
-
 bool chain_can_split(const struct chain_tensor *t)
 {
     for (uint32_t i = 0; i < t->f->nstream; i++)
@@ -55,11 +50,6 @@ struct left {
     int32_t first, number, count, counter;
 };
 
-static uint32_t rows_of(const struct chain_tile *x)
-{
-    return 2 * x->high;
-}
-
 static uint32_t sums_of(const struct chain_tile *x)
 {
     return x->high * x->columns / 2;
@@ -69,7 +59,7 @@ static uint32_t words_of(const struct chain_tile *x)
 {
     uint32_t n = x->t->ncolumn * sums_of(x);
     for (uint32_t i = 0; i < x->t->f->nstream; i++)
-        n += stream(x, i)->has_column ? 0 : rows_of(x);
+        n += chain_tile_stream(x, i)->has_column ? 0 : chain_tile_rows(x);
     return n + (x->bad >= 0);
 }
 
@@ -78,7 +68,7 @@ static uint32_t word_of_state(const struct chain_tile *x, uint32_t n)
 {
     uint32_t word = 0;
     for (uint32_t i = 0; i < n; i++)
-        word += stream(x, i)->has_column ? 0 : rows_of(x);
+        word += chain_tile_stream(x, i)->has_column ? 0 : chain_tile_rows(x);
     return word;
 }
 
@@ -119,7 +109,8 @@ static void leave(struct left *l)
     struct chain_tile *x = l->x;
     struct cg *g = x->g;
     for (uint32_t n = 0; n < x->t->f->nstream; n++)
-        for (uint32_t row = 0; row < rows_of(x) && !stream(x, n)->has_column; row++)
+        for (uint32_t row = 0; row < chain_tile_rows(x) && !chain_tile_stream(x, n)->has_column;
+             row++)
             PTX(&g->b, "st.global.f32", place(l, word_of_state(x, n) + row),
                 ptx_r(x->state[n][row]));
     for (uint32_t c = 0; c < x->t->ncolumn; c++)
@@ -147,7 +138,7 @@ static void fold_maxima(struct left *l)
     struct chain_tile *x = l->x;
     struct cg *g = x->g;
     for (uint32_t n = 0; n < x->t->f->nstream; n++)
-        for (uint32_t row = 0; row < rows_of(x) && chain_is_maximum(x, n); row++)
+        for (uint32_t row = 0; row < chain_tile_rows(x) && chain_is_maximum(x, n); row++)
             cg_move(g, x->state[n][row],
                     cg_minmax(g, true, cg_value(DT_F32, x->state[n][row]),
                               load(l, word_of_state(x, n) + row)));
@@ -157,7 +148,7 @@ static void fold_maxima(struct left *l)
 static struct cg_val factor(const struct left *l, uint32_t n, uint32_t row)
 {
     struct chain_tile *x = l->x;
-    const uint32_t top = (uint32_t)stream(x, n)->running;
+    const uint32_t top = (uint32_t)chain_tile_stream(x, n)->running;
     return chain_rescaling(x, n, row, load(l, word_of_state(x, top) + row));
 }
 
@@ -165,7 +156,7 @@ static void fold_state(struct left *l, uint32_t n, uint32_t row)
 {
     struct chain_tile *x = l->x;
     struct cg *g = x->g;
-    const struct chain_stream *s = stream(x, n);
+    const struct chain_stream *s = chain_tile_stream(x, n);
     const struct cg_val mine = cg_value(DT_F32, x->state[n][row]);
     struct cg_val v = load(l, word_of_state(x, n) + row);
     if (s->running >= 0)
@@ -183,8 +174,9 @@ static void fold_sums(struct left *l, uint32_t c)
     struct cg *g = x->g;
     const uint32_t n = x->t->column[c].stream;
     struct cg_val by[CHAIN_ROWS];
-    for (uint32_t row = 0; row < rows_of(x); row++)
-        by[row] = stream(x, n)->running >= 0 ? factor(l, n, row) : cg_float(g, DT_F32, 1);
+    for (uint32_t row = 0; row < chain_tile_rows(x); row++)
+        by[row] = chain_tile_stream(x, n)->running >= 0 ? factor(l, n, row)
+                                                        : cg_float(g, DT_F32, 1);
     for (uint32_t w = 0; w < sums_of(x); w++) {
         const uint32_t row = w / (x->columns / 2) * 2 + w % 4 / 2;
         const struct cg_val mine = cg_value(DT_F32, x->sum[c][w]);
@@ -196,7 +188,8 @@ static void fold_others(struct left *l)
 {
     struct chain_tile *x = l->x;
     for (uint32_t n = 0; n < x->t->f->nstream; n++)
-        for (uint32_t row = 0; row < rows_of(x) && !stream(x, n)->has_column; row++)
+        for (uint32_t row = 0; row < chain_tile_rows(x) && !chain_tile_stream(x, n)->has_column;
+             row++)
             if (!chain_is_maximum(x, n))
                 fold_state(l, n, row);
     for (uint32_t c = 0; c < x->t->ncolumn; c++)

@@ -14,32 +14,12 @@
 
 enum { LANES = 32 };
 
-static const struct chain_stream *stream(const struct chain_tile *x, uint32_t n)
-{
-    return &x->t->f->stream[n];
-}
-
-static struct cg_val state_of(const struct chain_tile *x, uint32_t n, uint32_t row)
-{
-    return cg_value(stream(x, n)->type, x->state[n][row]);
-}
-
 bool chain_is_maximum(const struct chain_tile *x, uint32_t n)
 {
     for (uint32_t i = 0; i < x->t->f->nstream; i++)
-        if (stream(x, i)->running == (int)n)
+        if (chain_tile_stream(x, i)->running == (int)n)
             return true;
     return false;
-}
-
-static uint32_t rows_of(const struct chain_tile *x)
-{
-    return 2 * x->high;
-}
-
-static struct cg_val constant(struct cg *g, double v)
-{
-    return cg_float(g, DT_F32, v);
 }
 
 struct chain_column chain_tile_column(const struct chain_tile *x, uint32_t n, uint32_t which)
@@ -70,7 +50,7 @@ static void make_columns(struct chain_tile *x, uint32_t n)
         x->sum[n][i] = cg_new_mutable(g, DT_F32);
     for (uint32_t i = 0; i < words; i++)
         x->word[n][i] = cg_new_mutable(g, DT_U32);
-    for (uint32_t i = 0; i < rows_of(x); i++)
+    for (uint32_t i = 0; i < chain_tile_rows(x); i++)
         x->scale[n][i] = cg_new_mutable(g, DT_F32);
 }
 
@@ -78,12 +58,13 @@ void chain_tile_clear(struct chain_tile *x)
 {
     struct cg *g = x->g;
     for (uint32_t i = 0; i < x->t->f->nstream; i++)
-        for (uint32_t n = 0; n < rows_of(x) && !stream(x, i)->has_column; n++)
+        for (uint32_t n = 0; n < chain_tile_rows(x) && !chain_tile_stream(x, i)->has_column; n++)
             cg_move(g, x->state[i][n],
-                    cg_reduce_identity(g, stream(x, i)->reduce, stream(x, i)->type));
+                    cg_reduce_identity(g, chain_tile_stream(x, i)->reduce,
+                                       chain_tile_stream(x, i)->type));
     for (uint32_t i = 0; i < x->t->ncolumn; i++)
         for (uint32_t w = 0; w < x->high * x->columns / 2; w++)
-            cg_move(g, x->sum[i][w], constant(g, 0));
+            cg_move(g, x->sum[i][w], chain_f32(g, 0));
     chain_fall_follow(x);
 }
 
@@ -95,8 +76,8 @@ void chain_tile_begin(struct chain_tile *x)
     if (x->t->repairs)
         chain_repair_cover(x);
     for (uint32_t i = 0; i < x->t->f->nstream; i++) {
-        const struct chain_stream *s = stream(x, i);
-        for (uint32_t n = 0; n < rows_of(x) && !s->has_column; n++)
+        const struct chain_stream *s = chain_tile_stream(x, i);
+        for (uint32_t n = 0; n < chain_tile_rows(x) && !s->has_column; n++)
             x->state[i][n] = cg_new_mutable(g, s->type);
     }
     for (uint32_t i = 0; i < x->t->ncolumn; i++)
@@ -108,7 +89,7 @@ void chain_tile_begin(struct chain_tile *x)
         splits |= x->t->score[i].splits;
     x->bad = splits ? cg_new_mutable(g, DT_F32) : -1;
     if (splits)
-        cg_move(g, x->bad, constant(g, 0));
+        cg_move(g, x->bad, chain_f32(g, 0));
 }
 
 void chain_tile_look(struct chain_tile *x, uint32_t words, int32_t *const *score)
@@ -116,9 +97,9 @@ void chain_tile_look(struct chain_tile *x, uint32_t words, int32_t *const *score
     struct cg *g = x->g;
     for (uint32_t n = 0; n < x->t->f->nscore; n++)
         for (uint32_t w = 0; w < words && x->t->score[n].splits; w++)
-            cg_move(
-                g, x->bad,
-                cg_fma(g, cg_value(DT_F32, score[n][w]), constant(g, 0), cg_value(DT_F32, x->bad)));
+            cg_move(g, x->bad,
+                    cg_fma(g, cg_value(DT_F32, score[n][w]), chain_f32(g, 0),
+                           cg_value(DT_F32, x->bad)));
 }
 
 /* ---- a step ---------------------------------------------------------------------------------- */
@@ -177,7 +158,7 @@ static void bind_row(const struct step *s, uint32_t row)
     chain_bind_row(s->x, row);
     for (uint32_t n = 0; n < s->known; n++)
         if (chain_is_maximum(s->x, n))
-            cg_bind(s->x->g, stream(s->x, n)->sym, s->now[n][row], false);
+            cg_bind(s->x->g, chain_tile_stream(s->x, n)->sym, s->now[n][row], false);
 }
 
 /* Binds what stands for the element's j and scores. */
@@ -219,7 +200,7 @@ static struct cg_val fold_row(const struct step *s, uint32_t n, uint32_t row)
     enum { CHAINS = 2 };
     struct chain_tile *x = s->x;
     struct cg *g = x->g;
-    const struct chain_stream *of = stream(x, n);
+    const struct chain_stream *of = chain_tile_stream(x, n);
     const struct cg_val none = cg_reduce_identity(g, of->reduce, of->type);
     const uint32_t chains = chain_is_maximum(x, n) ? CHAINS : 1;
     struct cg_val all[CHAINS];
@@ -241,7 +222,7 @@ struct cg_val chain_over_lanes(struct cg *g, enum fold_kind how, struct cg_val v
 /* By what the stream's sum is multiplied since its maximum has grown. */
 static struct cg_val rescaling(const struct step *s, uint32_t n, uint32_t row)
 {
-    return chain_rescaling(s->x, n, row, s->before[stream(s->x, n)->running][row]);
+    return chain_rescaling(s->x, n, row, s->before[chain_tile_stream(s->x, n)->running][row]);
 }
 
 /* Folds the rows' elements of the step. */
@@ -277,7 +258,7 @@ static void fold_scaled(const struct step *s, struct cg_val *v)
     struct chain_tile *x = s->x;
     struct cg *g = x->g;
     const struct cg_val by = cg_expr(g, x->scale_by);
-    const struct cg_val is_below = cg_binary(g, OP_LT, by, constant(g, 0));
+    const struct cg_val is_below = cg_binary(g, OP_LT, by, chain_f32(g, 0));
     const uint32_t below = cg_label(g, "below"), done = cg_label(g, "folded");
     int32_t to[CHAIN_ROWS];
     for (uint32_t row = s->row; row < s->end; row++)
@@ -311,26 +292,27 @@ static void grow_maxima(struct step *s, uint32_t n)
         for (uint32_t row = s->row; row < s->end; row++)
             v[row] = chain_over_lanes(g, FOLD_MAX, v[row], lane);
     for (uint32_t row = s->row; row < s->end; row++) {
-        s->before[n][row] = cg_freeze(g, state_of(x, n, row));
-        cg_move(g, x->state[n][row], cg_minmax(g, true, state_of(x, n, row), v[row]));
+        s->before[n][row] = cg_freeze(g, chain_tile_state(x, n, row));
+        cg_move(g, x->state[n][row], cg_minmax(g, true, chain_tile_state(x, n, row), v[row]));
     }
     if (x->top == (int)n)
         chain_fall_grow(x);
     for (uint32_t row = s->row; row < s->end; row++)
-        s->now[n][row] = cg_freeze(g, x->top == (int)n ? cg_value(DT_F32, x->reference[row])
-                                                       : chain_for_terms(x, state_of(x, n, row)));
+        s->now[n][row] = cg_freeze(g, x->top == (int)n
+                                          ? cg_value(DT_F32, x->reference[row])
+                                          : chain_for_terms(x, chain_tile_state(x, n, row)));
 }
 
 static void fold_into(const struct step *s, uint32_t n, uint32_t row, struct cg_val v)
 {
     struct chain_tile *x = s->x;
     struct cg *g = x->g;
-    const struct chain_stream *of = stream(x, n);
+    const struct chain_stream *of = chain_tile_stream(x, n);
     if (of->running >= 0 && x->top < 0) {
         const struct cg_val by = cg_convert(g, rescaling(s, n, row), of->type);
-        v = cg_fma(g, state_of(x, n, row), by, v);
+        v = cg_fma(g, chain_tile_state(x, n, row), by, v);
     } else {
-        v = fold_pair(g, chain_fold(of), state_of(x, n, row), v);
+        v = fold_pair(g, chain_fold(of), chain_tile_state(x, n, row), v);
     }
     cg_move(g, x->state[n][row], v);
 }
@@ -348,7 +330,7 @@ static void make_values(const struct step *s, uint32_t c, uint32_t row)
             const struct element e = {row, b, pair};
             s->values->of[c][row][2 * b + pair] = value_of(s, n, &e, term, t, cg_float(g, t, 0));
         }
-    if (stream(x, n)->running >= 0 && x->top < 0)
+    if (chain_tile_stream(x, n)->running >= 0 && x->top < 0)
         cg_move(g, x->scale[c][row], rescaling(s, n, row));
 }
 
@@ -382,7 +364,7 @@ static void step_rows(struct step *s)
 {
     s->known = 0;
     for (uint32_t n = 0; n < s->x->t->f->nstream; n++)
-        if (!stream(s->x, n)->has_column)
+        if (!chain_tile_stream(s->x, n)->has_column)
             step_stream(s, n);
     for (uint32_t row = s->row; row < s->end; row++)
         step_columns(s, row);
@@ -398,7 +380,7 @@ static struct cg_val fall(struct cg *g, const struct lang_expr *d)
         return chain_fall_raw(x, cg_find(g, x->t->score[x->scaled].raw)->val, from);
     struct cg_val v = cg_expr(g, d->args[0]);
     if (x->masks && !cg_is_const(x->inside, &always))
-        v = cg_select(g, cg_reg(g, x->inside), v, constant(g, -INFINITY));
+        v = cg_select(g, cg_reg(g, x->inside), v, chain_f32(g, -INFINITY));
     return chain_fall(x, v, from);
 }
 
@@ -415,7 +397,7 @@ static bool answer_call(struct cg *g, const struct lang_expr *e, struct cg_val *
     if (e->fn != FN_EXP || d->kind != E_BINARY || d->op != OP_SUB || d->type != DT_F32)
         return false;
     for (uint32_t i = 0; i < x->t->f->nstream; i++) {
-        const struct chain_stream *s = stream(x, i);
+        const struct chain_stream *s = chain_tile_stream(x, i);
         if (!chain_is_plain(s) || !matmul_same(s->base, d->args[1]))
             continue;
         *v = fall(g, d);
@@ -430,10 +412,10 @@ static bool is_falling(struct cg *g, const struct lang_expr *e, bool *rough)
     const struct chain_tile *x = g->read_ctx;
     *rough = false;
     for (uint32_t i = 0; i < x->t->f->nstream; i++)
-        if (chain_is_maximum(x, i) && chain_mentions(e->args[0], stream(x, i)->sym))
+        if (chain_is_maximum(x, i) && chain_mentions(e->args[0], chain_tile_stream(x, i)->sym))
             for (uint32_t k = 0; k < x->t->f->nstream; k++)
-                if (stream(x, k)->running == (int)i && !stream(x, k)->weight &&
-                    !stream(x, k)->base2)
+                if (chain_tile_stream(x, k)->running == (int)i &&
+                    !chain_tile_stream(x, k)->weight && !chain_tile_stream(x, k)->base2)
                     return true;
     return false;
 }
@@ -442,7 +424,7 @@ static struct chain_values *values_of(struct chain_tile *x)
 {
     struct chain_values *v = ARENA_NEW(x->g->a, struct chain_values);
     for (uint32_t c = 0; c < x->t->ncolumn; c++)
-        for (uint32_t row = 0; row < rows_of(x); row++)
+        for (uint32_t row = 0; row < chain_tile_rows(x); row++)
             v->of[c][row] = ARENA_ARRAY(x->g->a, x->wide / 4, struct cg_val);
     return v;
 }
@@ -457,10 +439,10 @@ static void mask_products(const struct step *s)
 {
     struct chain_tile *x = s->x;
     struct cg *g = x->g;
-    const struct cg_val by = cg_expr(g, x->scale_by), most = constant(g, INFINITY);
-    const struct cg_val is_below = cg_binary(g, OP_LT, by, constant(g, 0));
-    const struct cg_val none = cg_select(g, cg_reg(g, is_below), most, constant(g, -INFINITY));
-    for (uint32_t row = 0; row < rows_of(x); row++)
+    const struct cg_val by = cg_expr(g, x->scale_by), most = chain_f32(g, INFINITY);
+    const struct cg_val is_below = cg_binary(g, OP_LT, by, chain_f32(g, 0));
+    const struct cg_val none = cg_select(g, cg_reg(g, is_below), most, chain_f32(g, -INFINITY));
+    for (uint32_t row = 0; row < chain_tile_rows(x); row++)
         for (uint32_t i = 0; i < x->wide / 4; i++) {
             const struct element e = {row, i / 2, i % 2};
             const int32_t reg =
@@ -499,9 +481,9 @@ struct chain_values *chain_tile_terms(struct chain_tile *x, struct cg_val first,
     if (masked && chain_masks_products(x))
         mask_tile(s);
     /* rows that are not rough take more registers each */
-    for (s->end = 0; s->end < rows_of(x);) {
+    for (s->end = 0; s->end < chain_tile_rows(x);) {
         s->row = s->end;
-        s->end = chain_is_rough(x) ? rows_of(x) : s->row + 1;
+        s->end = chain_is_rough(x) ? chain_tile_rows(x) : s->row + 1;
         step_rows(s);
     }
     g->falling = NULL;
@@ -519,8 +501,8 @@ void chain_tile_rescale(struct chain_tile *x)
     if (x->top >= 0)
         cg_jump_if(g, x->grown, false, steady);
     for (uint32_t c = 0; c < x->t->ncolumn; c++)
-        for (uint32_t row = 0; row < rows_of(x); row++)
-            if (stream(x, x->t->column[c].stream)->running >= 0)
+        for (uint32_t row = 0; row < chain_tile_rows(x); row++)
+            if (chain_tile_stream(x, x->t->column[c].stream)->running >= 0)
                 chain_multiply_sums(x, c, row, cg_value(DT_F32, x->scale[c][row]));
     if (x->top >= 0) {
         cg_place(g, steady);
