@@ -396,3 +396,19 @@ huge 3000000
 END
     done
 }
+
+@test "between products integers have 32 bits where sizes are known, and what is a row's is read once" {
+    local sizes='-D T=f16 -D b=1 -D heads=2 -D m=300 -D n=300 -D d=64 -D e=64' t
+    for t in sm_80 sm_90a; do
+        # shellcheck disable=SC2086
+        kaio-emit -t $t $sizes ../specs/attention/alibi.yaml >"$BATS_TEST_TMPDIR/k.ptx"
+        # the slope is read in each copy of a tile's code; rows that are computed anew have one element at a time
+        [ "$(grep -c 'cvt.rn.f32.[su]64' "$BATS_TEST_TMPDIR/k.ptx")" -le 1 ]
+        [ "$(grep -c 'ld.global.nc.f32' "$BATS_TEST_TMPDIR/k.ptx")" -le 8 ]
+        kaio-emit -t $t -D T=f16 ../specs/attention/alibi.yaml >"$BATS_TEST_TMPDIR/k.ptx"
+        [ "$(grep -c 'cvt.rn.f32.s64' "$BATS_TEST_TMPDIR/k.ptx")" -ge 16 ]
+    done
+    # as large as they get
+    sed 's/slope\[h\] \* (i + (n - m) - j)/slope[h] * (i * 2000000000 - j * 2000000000) * 1e-9/' ../specs/attention/alibi.yaml >"$BATS_TEST_TMPDIR/k.yaml"
+    run -0 kaio-verify --run -d cpu --code=fixed -t sm_80 --fill=normal "$BATS_TEST_TMPDIR/k.yaml" odd
+}

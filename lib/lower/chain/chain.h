@@ -33,6 +33,7 @@
  *   chain/tile.c     streams of the rows that a warp has, for all kernels by tensor cores
  *   chain/fall.c     exponentials in them
  *   chain/rough.c    other operations in them
+ *   chain/narrow.c   integers and reads in them
  *   chain/end.c      what becomes of the rows at last
  *   chain/words.c    what they multiply by tensor cores
  *   chain/anew.c     a warp's rows one by one, where they are special
@@ -294,6 +295,8 @@ struct chain_tile {
     uint32_t scaled;
     bool masks;           /* all terms but the maximum's are 0 where that's own is -inf */
     struct cg_val inside; /* in a step: is the element a term? A constant or a predicate */
+    int32_t guard;        /* the guard that it is, and what was before */
+    struct cg_guard outside;
     int32_t bad; /* f32, mutable: NaN where a score that splits f32 was no number; -1: none does */
 };
 static inline const struct chain_stream *chain_tile_stream(const struct chain_tile *x, uint32_t n)
@@ -360,6 +363,12 @@ struct cg_val chain_over_lanes(struct cg *g, enum fold_kind how, struct cg_val v
  * as it is. */
 bool chain_rough_quotient(struct cg *g, struct cg_val x, struct cg_val y, struct cg_val *q);
 struct cg_val chain_rough_tanh(struct cg *g, struct cg_val x);
+
+/* ---- chain/narrow.c -------------------------------------------------------------------------- */
+
+/* Answer sums and products of indices, and reads, in a step; false: not theirs. */
+bool chain_narrow_binary(struct cg *g, const struct lang_expr *e, struct cg_val *v);
+bool chain_narrow_read(struct cg *g, const struct lang_expr *e, struct cg_val *v);
 
 /* ---- chain/fall.c ---------------------------------------------------------------------------- */
 

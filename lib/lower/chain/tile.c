@@ -185,6 +185,8 @@ static struct cg_val value_of(const struct step *s, uint32_t n, const struct ele
     int64_t always;
     bind_element(s, e);
     s->x->inside = inside;
+    s->x->guard = g->guard;
+    s->x->outside = before;
     struct cg_val v = cg_convert(g, cg_expr(g, term), t);
     g->bindings.n = bound;
     cg_unguard(g, before);
@@ -476,6 +478,8 @@ struct chain_values *chain_tile_terms(struct chain_tile *x, struct cg_val first,
     g->converts = true;
     g->falling = is_falling;
     g->called = answer_call;
+    g->binary = chain_narrow_binary;
+    g->read = chain_narrow_read;
     g->quotient = chain_is_rough(x) && !g->fast ? chain_rough_quotient : NULL;
     g->read_ctx = x;
     if (masked && chain_masks_products(x))
@@ -488,6 +492,8 @@ struct chain_values *chain_tile_terms(struct chain_tile *x, struct cg_val first,
     }
     g->falling = NULL;
     g->called = NULL;
+    g->binary = NULL;
+    g->read = NULL;
     g->quotient = NULL;
     g->read_ctx = NULL;
     g->converts = false;

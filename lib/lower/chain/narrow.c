@@ -1,0 +1,93 @@
+/* What stands between the products, by shorter code where that is the same (chain.h): integers
+ * whose bounds are known to fit 32 bits, and reads that are the same for all j. */
+#include <config.h>
+
+#include "lower/chain/chain.h"
+
+#include "lower/cg/inspect.h"
+
+struct bounds {
+    int64_t least, most;
+};
+
+static bool fits(struct bounds b)
+{
+    return b.least >= INT32_MIN && b.most <= INT32_MAX;
+}
+
+/* Of an index, as far as its tile may reach. */
+static bool bounds_of_index(const struct lang_symbol *sym, struct bounds *b)
+{
+    int64_t n;
+    if (sym->kind != SYM_INDEX || sym->low || !lang_const_int(sym->dims[0], &n) || n < 0)
+        return false;
+    *b = (struct bounds){0, n + CHAIN_WIDE};
+    return fits(*b);
+}
+
+static struct bounds product_of(struct bounds x, struct bounds y)
+{
+    const int64_t p[] = {x.least * y.least, x.least * y.most, x.most * y.least, x.most * y.most};
+    struct bounds b = {p[0], p[0]};
+    for (size_t i = 1; i < COUNT(p); i++) {
+        b.least = p[i] < b.least ? p[i] : b.least;
+        b.most = p[i] > b.most ? p[i] : b.most;
+    }
+    return b;
+}
+
+/* Finds bounds of e, it and all that it is made of fitting 32 bits. */
+static bool bounds_of(const struct lang_expr *e, struct bounds *b)
+{
+    struct bounds x, y;
+    int64_t n;
+    if (lang_const_int(e, &n)) {
+        *b = (struct bounds){n, n};
+        return fits(*b);
+    }
+    if (e->kind == E_NAME)
+        return bounds_of_index(e->sym, b);
+    if (e->kind != E_BINARY || (e->op != OP_ADD && e->op != OP_SUB && e->op != OP_MUL) ||
+        !bounds_of(e->args[0], &x) || !bounds_of(e->args[1], &y))
+        return false;
+    *b = e->op == OP_ADD   ? (struct bounds){x.least + y.least, x.most + y.most}
+         : e->op == OP_SUB ? (struct bounds){x.least - y.most, x.most - y.least}
+                           : product_of(x, y);
+    return fits(*b);
+}
+
+bool chain_narrow_binary(struct cg *g, const struct lang_expr *e, struct cg_val *v)
+{
+    struct bounds b;
+    if (e->type != DT_I64 || !bounds_of(e, &b))
+        return false;
+    const struct cg_val x = cg_convert(g, cg_expr(g, e->args[0]), DT_I32);
+    const struct cg_val y = cg_convert(g, cg_expr(g, e->args[1]), DT_I32);
+    *v = cg_index(g, cg_binary(g, e->op, x, y));
+    return true;
+}
+
+/* Is it an element of the row's, which is there whatever j is? */
+static bool is_of_row(const struct chain_tile *x, const struct lang_expr *e)
+{
+    if (chain_mentions(e, x->t->f->j) || e->nargs != e->sym->rank)
+        return false;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (!cg_in_range(e->args[i], e->sym->dims[i]))
+            return false;
+    return true;
+}
+
+bool chain_narrow_read(struct cg *g, const struct lang_expr *e, struct cg_val *v)
+{
+    struct chain_tile *x = g->read_ctx;
+    if (g->guard < 0 || g->guard != x->guard || !is_of_row(x, e))
+        return false;
+    const struct cg_guard now = {g->guard, g->guard_varies};
+    cg_unguard(g, x->outside);
+    g->read = NULL;
+    *v = cg_expr(g, e);
+    g->read = chain_narrow_read;
+    cg_unguard(g, now);
+    return true;
+}
