@@ -94,8 +94,8 @@ void data_fill(struct code *c, enum fill_kind kind, uint64_t seed, unsigned halv
 /* An element that takes this many terms is as much as can be waited for. */
 static const double TERMS = 0x1p24;
 
-/* Where elements share so much that all of them take no longer than a few one by one, as rows of
- * attention do, all of them are evaluated. */
+/* All elements are evaluated where that takes no more operations than this. Rows of attention share
+ * so much that all of them take no longer than a few elements alone. */
 static const double ALL = 0x1p31;
 
 static uint64_t sample_of(const struct code *c, const struct bench_point *p, uint64_t wanted)

@@ -51,9 +51,9 @@ enum { ENGINES_MOST = 16 };
 /* The version since which the library itself clears memory where it adds up gradients. */
 enum { CLEARS_SUMS = 90600 };
 
-/* What the library says of its last error is many lines: the engine's configuration, then the
- * reasons of every function on the way out, "Warning: STATUS; Reason: WHY at: CONDITION". The first
- * reason is the innermost one, which says why in words where any does. It can be read once. */
+/* The library describes its last error in many lines. The engine's configuration comes first. Then
+ * each function on the way out adds "Warning: STATUS; Reason: WHY at: CONDITION". The first reason
+ * is the innermost one, and the likeliest to be in words. The library tells it only once. */
 static void take_error(const struct cudnn *lib, int status, const char *call, struct cudnn_error *e)
 {
     static const char reason[] = "Reason: ";

@@ -9,7 +9,7 @@
 struct cudnn_handle_;
 struct cudnn_desc_;
 
-/* Of a device: the library that is loaded, and its handle. */
+/* A device keeps the library that it has loaded and its handle here. */
 struct cudnn {
     void *library;
     struct cudnn_handle_ *handle;
@@ -19,7 +19,8 @@ struct cudnn {
 #include "cuda/cudnn.def"
 };
 
-/* What an execution needs beside its caller's buffers lies in the workspace or is a number. */
+/* An execution needs these beside its caller's buffers: each is a number, or memory in the
+ * workspace. */
 struct sdpa_extra {
     int64_t uid;
     bool is_number;

@@ -344,7 +344,8 @@ static struct value reduce_row(struct builder *b, int mode, struct value x)
     return reduce_to(b, mode, x, between(b, FLOAT, s));
 }
 
-/* Where rows and keys are counted by sequence, which of the product's m, n and k they are. */
+/* rows and keys say which of the product's m, n and k they are; they matter where sequences have
+ * lengths of their own. */
 static void multiply_to(struct builder *b, struct value x, struct value v, int rows, int keys,
                         struct value y)
 {

@@ -52,8 +52,8 @@ struct cg_spare {
 };
 enum { CG_ITEMS = 1 << 14, CG_NUMBERS = CG_ITEMS, CG_KEY_WORDS = 8 * CG_ITEMS };
 enum { CG_INTERNED = 1 << 10 };
-/* What texts are compared by, and those of 8 to 24 bytes by nothing else: 8 bytes from each end, 8
- * from the middle, and their number. */
+/* Texts are compared by 8 bytes from each end, 8 from the middle, and their number. Texts of 8 to
+ * 24 bytes that agree in these are the same. */
 struct cg_brief {
     uint64_t first, middle, last;
     size_t n;

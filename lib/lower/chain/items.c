@@ -65,11 +65,8 @@ static void find_order(struct chain_wgmma *k, struct cg_val n, struct cg_val *ba
     struct cg *g = k->g;
     const struct cg_val tiles = extent_u32(g, k->tiles.v);
     if (!k->fetches) {
-        struct extent of = k->tiles;
-        struct cg_val rest, last;
-        extent_split(g, cg_index(g, n), of, &rest, &last);
-        *batch = rest;
-        *tile = extent_u32(g, last);
+        extent_split(g, cg_index(g, n), k->tiles, batch, tile);
+        *tile = extent_u32(g, *tile);
         return;
     }
     const struct cg_val each = cg_binary(g, OP_MUL, tiles, k->near);

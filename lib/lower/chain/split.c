@@ -8,6 +8,7 @@
 #include "lower/chain/chain.h"
 
 #include "lower/extent.h"
+#include "lower/wgmma/ring.h"
 
 bool chain_can_split(const struct chain_tensor *t)
 {
@@ -209,13 +210,6 @@ static struct lang_expr *where_shared(const struct chain_tile *x, const struct c
     return s->unless ? lx_select(a, s->unless, lx_int(a, 0), n) : n;
 }
 
-static int32_t u32_of(struct cg *g, struct cg_val v)
-{
-    const int32_t r = cg_new_mutable(g, DT_U32);
-    cg_move(g, r, v);
-    return r;
-}
-
 /* The block's part among its neighbours'. sides: of these in a group. */
 static void begin_sides(struct left *l, struct cg_val sides)
 {
@@ -224,10 +218,10 @@ static void begin_sides(struct left *l, struct cg_val sides)
     const struct cg_val side = cg_binary(g, OP_DIV, s->number, cg_u32(SIDE));
     const struct cg_val counter = cg_add(g, cg_binary(g, OP_MUL, s->group, sides), side);
     const struct cg_val left = cg_binary(g, OP_SUB, s->count, cg_mul(g, side, SIDE));
-    l->counter = u32_of(g, counter);
-    l->first = u32_of(g, cg_mul(g, counter, SIDE));
-    l->number = u32_of(g, cg_binary(g, OP_MOD, s->number, cg_u32(SIDE)));
-    l->count = u32_of(g, cg_minmax(g, false, left, cg_u32(SIDE)));
+    l->counter = ring_mutable(g, counter);
+    l->first = ring_mutable(g, cg_mul(g, counter, SIDE));
+    l->number = ring_mutable(g, cg_binary(g, OP_MOD, s->number, cg_u32(SIDE)));
+    l->count = ring_mutable(g, cg_minmax(g, false, left, cg_u32(SIDE)));
 }
 
 /* The same among what neighbours have made. all: sides of all groups. */
@@ -274,7 +268,7 @@ static void fold_sides(struct left *l, struct lang_expr *n, const struct lang_sy
         fold_all(l, arrived, skip);
         return;
     }
-    const int32_t left = u32_of(g, sides);
+    const int32_t left = ring_mutable(g, sides);
     struct cg_nest nest;
     cg_place(g, head);
     cg_loop_head(g);

@@ -245,7 +245,7 @@ void chain_store(struct chain_tile *x)
     p->x = x;
     g->converts = true;
     g->quotient = chain_is_rough(x) ? answer_quotient : NULL;
-    for (uint32_t row = 0; row < 2 * x->high; row++) {
+    for (uint32_t row = 0; row < chain_tile_rows(x); row++) {
         const size_t bound = g->bindings.n;
         const struct cg_guard before = cg_guard(g, x->at[row].exists, true);
         chain_bind_row(x, row);

@@ -198,7 +198,7 @@ static void hold(struct chain_wgmma *k, const struct chain_values *v)
     const struct chain_form *f = k->t->f;
     const int32_t idle = cg_new(g, DT_BOOL);
     struct cg_val all = cg_float(g, DT_F32, 0);
-    for (uint32_t row = 0; row < 2 * k->p->high; row++) {
+    for (uint32_t row = 0; row < chain_tile_rows(&k->x); row++) {
         for (uint32_t c = 0; c < k->t->ncolumn; c++)
             all =
                 cg_binary(g, OP_ADD, all, cg_convert(g, v->of[c][row][k->p->wide / 4 - 1], DT_F32));

@@ -83,6 +83,6 @@ static void make_words(struct chain_tile *x, const struct chain_values *v, uint3
 void chain_tile_words(struct chain_tile *x, const struct chain_values *v)
 {
     for (uint32_t c = 0; c < x->t->ncolumn; c++)
-        for (uint32_t row = 0; row < 2 * x->high; row++)
+        for (uint32_t row = 0; row < chain_tile_rows(x); row++)
             make_words(x, v, c, row);
 }
