@@ -18,45 +18,6 @@ static void literal_to_float(struct lang_expr *e, enum dtype to)
         e->fval = dtype_round(to, e->fval);
 }
 
-/* The calls in e, which is converted to `to`, whose results are rounded to 16 bits or fewer at
- * once: e itself, and what is reached from e through products, quotients, negation, abs() and the
- * two values of ?: only. A relative error passes through these unchanged (and errors add up), so a
- * call may be as inaccurate as the conversion lets it be. A cast is a rounding point and ends the
- * search. This is the one place that decides: the emitter takes the variants and the oracle their
- * errors where it has set the mark. */
-static void mark_rounded(const struct checker *c, struct lang_expr *e, bool to_f16)
-{
-    uint32_t first = 0;
-    if (e->type != DT_F32)
-        return;
-    switch (e->kind) {
-    case E_CALL:
-        if (e->fn == FN_ABS)
-            break;
-        e->rounded = e->fn != FN_COUNT;
-        e->to_f16 = e->rounded && to_f16;
-        if (e->rounded && c->opt.rounded_calls)
-            c->opt.rounded_calls[e->fn] = true;
-        return;
-    case E_UNARY: break;
-    case E_COND: first = 1; break;
-    case E_BINARY:
-        if (e->op != OP_MUL && e->op != OP_DIV)
-            return;
-        to_f16 = false;
-        break;
-    default: return;
-    }
-    for (uint32_t i = first; i < e->nargs; i++)
-        mark_rounded(c, e->args[i], to_f16);
-}
-
-void check_rounded(const struct checker *c, struct lang_expr *e, enum dtype to)
-{
-    if (c->opt.mark_rounded && dtype_is_float(to) && dtype_bits(to) <= 16)
-        mark_rounded(c, e, to == DT_F16);
-}
-
 void check_convert(struct checker *c, struct lang_expr *e, enum dtype to)
 {
     if (e->type == to)

@@ -385,5 +385,6 @@ bool lang_equations(struct arena *a, struct span text, struct lang_scope *params
     out->n = x->checked.n;
     for (size_t i = 0; i < out->n; i++)
         out->v[i]->sym->def = out->v[i];
+    check_rounded_equations(&x->c, out);
     return true;
 }

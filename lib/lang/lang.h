@@ -177,7 +177,7 @@ struct lang_expr {
     bool suffixed;    /* a literal that fixed its own type (1u, 2.0f, 1.0h ...) */
     bool is_implicit; /* E_CAST inserted by the checker */
     bool fast;        /* E_CALL: the hardware approximation (fast_exp, or math: fast) */
-    /* E_CALL of f32: its result is rounded to 16 bits or fewer at once (check_rounded has the
+    /* E_CALL of f32: its result is rounded to 16 bits or fewer at once (lang/rounded.c has the
      * rule), so the variant made for that may be taken */
     bool rounded;
     bool to_f16; /* and to f16, with at most negation, abs() and ?: in between */

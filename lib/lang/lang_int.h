@@ -211,7 +211,10 @@ bool check_expr(struct checker *c, struct lang_expr *e);
 bool check_coerce(struct checker *c, struct lang_expr *e, enum dtype to, const char *what);
 /* The usual conversion of an operand: never an error. */
 void check_convert(struct checker *c, struct lang_expr *e, enum dtype to);
+/* rounded.c: marks the calls in e, which is converted to `to`, whose results are rounded to 16 bits
+ * or fewer at once; and those in intermediates that are read so, once all equations are checked. */
 void check_rounded(const struct checker *c, struct lang_expr *e, enum dtype to);
+void check_rounded_equations(const struct checker *c, const struct lang_equations *all);
 bool check_condition(struct checker *c, struct lang_expr *e); /* checks, and makes it a bool */
 bool check_integer(struct checker *c, struct lang_expr *e, const char *what);
 bool check_divisor(struct checker *c, const struct lang_expr *by); /* is it no constant 0? */

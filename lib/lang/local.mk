@@ -6,7 +6,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lang/equations_int.h lib/lang/parse_equation.c lib/lang/order.c lib/lang/equations.c \
 	lib/lang/range.c \
 	lib/lang/string.c \
-	lib/lang/scope.c lib/lang/type.c lib/lang/convert.c lib/lang/fold.c \
+	lib/lang/scope.c lib/lang/type.c lib/lang/convert.c lib/lang/rounded.c lib/lang/fold.c \
 	lib/lang/check_array.c lib/lang/check_expr.c lib/lang/check_call.c lib/lang/check_sync.c lib/lang/check_atomic.c lib/lang/check_stmt.c lib/lang/func.c lib/lang/inline.c lib/lang/notation.c lib/lang/flow.c lib/lang/guard.c \
 	lib/lang/uniform.h lib/lang/uniform_value.c lib/lang/uniform.c \
 	lib/lang/eval.c lib/lang/print.c lib/lang/print_stmt.c

@@ -357,12 +357,10 @@ static bool choose_stored(struct stages *p, const struct lower_stage *s,
     return any;
 }
 
-/* Leaves to a strategy that streams what it computes of the stage as it goes: it need not be
- * stored. */
-static void leave_streamed(struct stages *p, const struct group *gr, const struct lower_stage *s,
-                           const equation_list *costly, const uint32_t *level, bool *streamed)
+/* Which of the costly equations does the stage depend on? */
+static void find_needed(struct stages *p, const struct lower_stage *s, const equation_list *costly,
+                        bool *needs)
 {
-    bool needs[MOST_COSTLY], stored[MOST_COSTLY];
     for (size_t i = 0; i < costly->n; i++) {
         needs[i] = false;
         for (uint32_t k = 0; k < s->n; k++) {
@@ -370,6 +368,15 @@ static void leave_streamed(struct stages *p, const struct group *gr, const struc
             needs[i] |= depends(p, s->eq[k]->rhs, costly->v[i], &seen);
         }
     }
+}
+
+/* Leaves to a strategy that streams what it computes of the stage as it goes: it need not be
+ * stored. */
+static void leave_streamed(struct stages *p, const struct group *gr, const struct lower_stage *s,
+                           const equation_list *costly, const uint32_t *level, bool *streamed)
+{
+    bool needs[MOST_COSTLY], stored[MOST_COSTLY];
+    find_needed(p, s, costly, needs);
     if (!choose_stored(p, s, costly, level, needs, stored))
         return;
     for (size_t i = 0; i < costly->n; i++)
@@ -397,17 +404,51 @@ static void find_streamed(struct stages *p, const struct group *gr, const equati
             leave_streamed(p, gr, stage_of(p->g, &costly->v[i], 1, ""), costly, level, streamed);
 }
 
+/* The costly equations that the group needs, deepest first. */
+static equation_list costly_of(struct stages *p, const struct group *gr)
+{
+    equation_list seen = {0}, costly = {0};
+    for (uint32_t i = 0; i < gr->n; i++) {
+        *VEC_PUSH(p->g->a, &seen) = gr->eq[i];
+        find_costly(p, gr->eq[i]->rhs, gr->eq[i], false, &seen, &costly);
+        outline_reductions(p->g, gr->eq[i], &costly);
+    }
+    return costly;
+}
+
+/* Does a strategy stream through some of what the group needs, the rest being stored? */
+static bool may_stream(struct stages *p, const struct group *gr)
+{
+    const equation_list costly = costly_of(p, gr);
+    const struct lower_stage *s = stage_of(p->g, gr->eq, gr->n, "");
+    bool needs[MOST_COSTLY], stored[MOST_COSTLY];
+    uint32_t level[MOST_COSTLY];
+    if (costly.n > MOST_COSTLY)
+        return false;
+    find_levels(p, &costly, level);
+    find_needed(p, s, &costly, needs);
+    return choose_stored(p, s, &costly, level, needs, stored);
+}
+
+/* Is each of the group's equations streamed, but not all of them in one pass? */
+static bool streams_apart(struct stages *p, const struct group *gr)
+{
+    if (may_stream(p, gr))
+        return false;
+    for (uint32_t i = 0; i < gr->n; i++) {
+        const struct group one = {.eq = {gr->eq[i]}, .n = 1};
+        if (!may_stream(p, &one))
+            return false;
+    }
+    return true;
+}
+
 /* Stores what the group reads again and again. False after an error; *any: something was stored. */
 static bool store_costly(struct stages *p, const struct group *gr, bool *any)
 {
     struct cg *g = p->g;
-    equation_list seen = {0}, costly = {0};
+    const equation_list costly = costly_of(p, gr);
     *any = false;
-    for (uint32_t i = 0; i < gr->n; i++) {
-        *VEC_PUSH(g->a, &seen) = gr->eq[i];
-        find_costly(p, gr->eq[i]->rhs, gr->eq[i], false, &seen, &costly);
-        outline_reductions(g, gr->eq[i], &costly);
-    }
     bool *streamed = ARENA_ARRAY(g->a, costly.n, bool);
     find_streamed(p, gr, &costly, streamed);
     for (size_t i = 0; i < costly.n; i++) {
@@ -552,8 +593,14 @@ static bool can_split(const struct group *gr)
     return gr->n > 1;
 }
 
-/* The outputs that fit together, again and again: what one of them stores the next may read. */
-static bool split_group(struct stages *p, const struct group *gr)
+static bool fits(struct stages *p, const struct group *gr)
+{
+    return schedule_fits(p->g, stage_of(p->g, gr->eq, gr->n, ""));
+}
+
+/* The outputs that go together, again and again: what one of them stores the next may read. */
+static bool split_group(struct stages *p, const struct group *gr,
+                        bool (*together)(struct stages *p, const struct group *part))
 {
     bool done[MOST_OUTPUTS] = {0};
     for (;;) {
@@ -564,11 +611,11 @@ static bool split_group(struct stages *p, const struct group *gr)
         if (first == gr->n)
             break;
         for (uint32_t i = first; i < gr->n; i++) {
-            part.eq[part.n] = gr->eq[i];
-            if (done[i] || !schedule_fits(p->g, stage_of(p->g, part.eq, part.n + 1, "")))
-                continue;
-            part.n++;
-            done[i] = true;
+            part.eq[part.n++] = gr->eq[i];
+            if (done[i] || !together(p, &part))
+                part.n--;
+            else
+                done[i] = true;
         }
         if (part.n == 0) { /* none fits: one less */
             part.eq[part.n++] = gr->eq[first];
@@ -644,10 +691,12 @@ static bool lower_group(struct stages *p, struct group *gr, const struct lang_sy
     how = how.by ? how : widened(p, s);
     if (how.by && part)
         s = extend(p, gr, &how, s);
+    else if (!how.by && can_split(gr) && streams_apart(p, gr))
+        return gr->is_written = split_group(p, gr, may_stream);
     else if (!how.by && !choose(p, gr, s, &how))
         return false;
     if (!how.by)
-        return gr->is_written = split_group(p, gr);
+        return gr->is_written = split_group(p, gr, fits);
     if (how.by == schedule_last())
         advise_naive(g, s);
     else if (part)

@@ -216,6 +216,26 @@ END
     done
 }
 
+@test "gradients: sums one by one, of keys and values in one pass, and of queries in another" {
+    local spec=$BATS_TEST_DIRNAME/../../specs/attention/backward.yaml ptxas d
+    ptxas=$(command -v ptxas || ls /usr/local/cuda/bin/ptxas 2>/dev/null) || ptxas=''
+    for d in 64 128; do
+        # as many queries as keys, which have the same shape then
+        kaio-emit -t sm_90a -D T=f16 -D b=4 -D heads=16 -D m=4096 -D n=4096 -D d=$d -D e=$d --explain "$spec" >plan
+        grep -q "launch attention_backward_dq  wgmma of f16, tiles 128 x .*, $d columns" plan
+        grep -q "launch attention_backward_dk  wgmma of f16, tiles 128 x .*, $d columns" plan
+        [ "$(grep -c 'launch ' plan)" = 3 ]
+        kaio-emit -t sm_90a -D T=f16 -D b=4 -D heads=16 -D m=4096 -D n=4096 -D d=$d -D e=$d "$spec" >k.ptx
+        grep -q 'wgmma.wait_group.sync.aligned 1' k.ptx
+        [ -n "$ptxas" ] || continue
+        "$ptxas" -v -arch=sm_90a k.ptx -o k.cubin >log 2>&1
+        # a lane's few numbers that are not of the products
+        run ! grep -E ' [1-9][0-9][0-9]+ bytes spill stores' log
+        run ! grep C75 log
+    done
+    kaio-verify --run -d cpu --check=all --fill=normal -t sm_90a -D T=f16 -D b=1 -D heads=2 -D m=70 -D n=70 -D d=64 -D e=64 "$spec"
+}
+
 # A row's sum does not have what is behind its range; and 0 times what is there is NaN where the term is in the sum.
 @test "infinities and NaN do what the equations say" {
     python3 - <<'END'

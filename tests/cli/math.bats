@@ -64,6 +64,26 @@ check() {
     [ "$tried" -ge 32 ]
 }
 
+# variants EQUATION...: how many calls take the variant in a kernel of these
+variants() {
+    printf 'kernel: t\nparams: {x: "in f32[n]", u: "in f32[n]", y: "out f32[n]", r: "out f16[n]"}\ncompute: |\n' >t.yaml
+    printf '  %s\n' "$@" >>t.yaml
+    kaio-emit --explain -v t.yaml | grep -c 'variant for results rounded to 16 bits'
+}
+
+@test "calls in an intermediate are rounded at once if all that reads it is" {
+    [ "$(variants 'r[i] = silu(x[i]) * u[i]' 'y[i] = 0')" = 1 ]
+    [ "$(variants 'h[i] = silu(x[i])' 'r[i] = h[i] * u[i]' 'y[i] = 0')" = 1 ]
+    [ "$(variants 'h[i] = silu(x[i])' 'g[i] = -h[i]' 'r[i] = g[i] * h[i]' 'y[i] = f16(h[i] / u[i])')" = 1 ]
+    # one reader keeps it, or adds to it, or has it through one that does
+    [ "$(variants 'h[i] = silu(x[i])' 'r[i] = h[i] * u[i]' 'y[i] = h[i]')" = 0 ]
+    [ "$(variants 'h[i] = silu(x[i])' 'r[i] = (h[i] + 1) * u[i]' 'y[i] = 0')" = 0 ]
+    [ "$(variants 'h[i] = silu(x[i])' 'g[i] = -h[i]' 'r[i] = h[i] * u[i]' 'y[i] = g[i]')" = 0 ]
+    # what the oracle allows is what was computed
+    variants 'h[i] = exp(x[i])' 'r[i] = h[i] * u[i]' 'y[i] = x[i]'
+    kaio-verify --run -d cpu t.yaml n=5000
+}
+
 # little VALUE...: 64-bit integers, little-endian
 little() {
     local v i

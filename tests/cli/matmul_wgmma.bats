@@ -393,6 +393,8 @@ END
             of "$e" $type
             grep -q 'ex2.approx.ftz' k.ptx
         done
+        of 'exp(X)' $type
+        grep -q 'ex2.approx.f32' k.ptx
     done
     # nothing is rounded at once, or all bits are promised
     for e in 'gelu(X) + 1' 'tanh(X)' 'f32(f16(X)) + gelu(1.5)'; do

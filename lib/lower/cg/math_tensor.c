@@ -48,6 +48,12 @@ static struct cg_val logistic(struct cg *g, struct cg_val x, struct cg_val c)
     return mul(g, r, f32(g, 0x1p-64));
 }
 
+/* x c is off by 2^-17 where it is 150, and less where the result is not subnormal. */
+static struct cg_val exponential(struct cg *g, struct cg_val x, double c)
+{
+    return op1(g, "ex2.approx.f32", mul(g, x, f32(g, c)));
+}
+
 static struct cg_val silu(struct cg *g, struct cg_val x)
 {
     struct cg_val y = op2(g, "max.NaN.f32", x, -110);
@@ -91,7 +97,8 @@ bool cg_has_tensor_call(const struct ptx_target *target, const struct lang_expr 
 {
     if (!e->rounded || target->sm < 80)
         return false;
-    return e->fn == FN_SIGMOID || e->fn == FN_SILU || e->fn == FN_GELU_TANH || e->fn == FN_GELU;
+    return e->fn == FN_SIGMOID || e->fn == FN_SILU || e->fn == FN_GELU_TANH || e->fn == FN_GELU ||
+           e->fn == FN_EXP;
 }
 
 bool cg_tensor_call(struct cg *g, const struct lang_expr *e, struct cg_val x, struct cg_val *r)
@@ -99,6 +106,7 @@ bool cg_tensor_call(struct cg *g, const struct lang_expr *e, struct cg_val x, st
     if (!g->tensor || !cg_has_tensor_call(g->target, e))
         return false;
     switch ((int)e->fn) {
+    case FN_EXP: *r = exponential(g, x, 0x1.715476p0); return true;
     case FN_SIGMOID: *r = logistic(g, x, f32(g, -0x1.715476p0)); return true;
     case FN_SILU: *r = silu(g, x); return true;
     case FN_GELU_TANH: *r = gelu_tanh(g, x); return true;

@@ -338,6 +338,10 @@ struct chain_values {
 };
 struct chain_values *chain_tile_terms(struct chain_tile *x, struct cg_val first,
                                       int32_t *const *score, bool masked);
+/* The left operand's words of column c alone, where all streams have columns. Scores that its terms
+ * do not mention need not be there yet. */
+void chain_tile_column_words(struct chain_tile *x, uint32_t c, struct cg_val first,
+                             int32_t *const *score, bool masked);
 void chain_tile_rescale(struct chain_tile *x);
 /* Takes notice of scores that are no numbers since they are of parts. */
 void chain_tile_look(struct chain_tile *x, uint32_t words, int32_t *const *score);
@@ -405,6 +409,7 @@ uint32_t chain_words(const struct chain_tile *x, uint32_t c);
 /* Finds what the left operand's element is rounded from, and its type. */
 const struct lang_expr *chain_unrounded(const struct chain_tile *x, uint32_t c, enum dtype *t);
 void chain_tile_words(struct chain_tile *x, const struct chain_values *v);
+void chain_words_of(struct chain_tile *x, const struct chain_values *v, uint32_t c); /* of one */
 
 /* ---- chain/rows.c ---------------------------------------------------------------------------- */
 

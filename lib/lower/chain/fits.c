@@ -116,6 +116,14 @@ uint32_t chain_wgmma_registers(const struct chain_plan *p, bool produces)
     return produces ? keeps : (all - keeps) / (chain_wgmma_consumers(p) > 2 ? 3 : 2);
 }
 
+bool chain_wgmma_is_apart(const struct chain_tensor *t, const struct chain_plan *p)
+{
+    bool apart = p->overlaps == CHAIN_NO && !chain_has_bytes(t) && t->f->nscore > 1;
+    for (uint32_t n = 0; n < t->f->nstream; n++)
+        apart &= t->f->stream[n].has_column && t->f->stream[n].running < 0;
+    return apart;
+}
+
 /* Words of a lane's: scores, sums and left operands. */
 static uint32_t words_of(const struct chain_tensor *t, const struct chain_plan *p)
 {
@@ -293,8 +301,10 @@ static uint32_t few_others(const struct chain_tensor *t, const struct chain_plan
  * for f16, forward, causal, and both kernels of backward, at 64, 128 and 256 columns. */
 static uint32_t others(const struct chain_tensor *t, const struct chain_plan *p)
 {
-    enum { FEW_COLUMNS = 128 };
+    enum { FEW_COLUMNS = 128, APART = 32 }; /* of the latter ptxas keeps some ten in memory */
     const bool busy = has_busy_terms(t);
+    if (chain_wgmma_is_apart(t, p))
+        return APART + (p->wide > 64 ? (p->wide - 64) / 2 : 0);
     if (is_known(t) && busy)
         return (p->columns > FEW_COLUMNS ? 64 : 72) + loaded(t, p);
     if (is_known(t))
@@ -388,7 +398,7 @@ bool chain_wgmma_plan(const struct ptx_target *target, const struct chain_tensor
     p->high = 1;
     p->keeps = chain_wgmma_has_busy_ranges(t) || chain_has_bytes(t) ? KEEPS_MORE : KEEPS;
     p->stages = want.stages ? want.stages : STAGES;
-    p->overlaps = want.overlaps ? want.overlaps : CHAIN_YES;
+    p->overlaps = want.overlaps ? want.overlaps : t->ncolumn > 1 ? CHAIN_NO : CHAIN_YES;
     p->queries = 1;
     for (uint32_t n = consumers ? consumers : most_consumers(t, p); n > 0; n--) {
         p->warps = n * CHAIN_WARPS;

@@ -681,6 +681,43 @@ static bool part_terms(struct build *x)
     return true;
 }
 
+/* ---- what outputs share ---------------------------------------------------------------------- */
+
+/* The scores that e needs, a bit each, of streams' terms too. */
+static uint32_t scores_of(const struct chain_form *f, const struct lang_expr *e)
+{
+    uint32_t scores = 0;
+    for (uint32_t i = 0; i < f->nscore; i++)
+        scores |= (uint32_t)chain_mentions(e, f->score[i].sym) << i;
+    for (uint32_t i = 0; i < f->nstream; i++)
+        if (chain_mentions(e, f->stream[i].sym))
+            scores |= scores_of(f, f->stream[i].term);
+    return scores;
+}
+
+/* Outputs with no score in common are no work for the same pass: the gradients of queries and of
+ * keys, where there are as many of these as of those. */
+static bool check_shared(struct build *x)
+{
+    struct chain_form *f = x->f;
+    uint32_t of[CHAIN_OUTS], all = 0, some = 0;
+    for (uint32_t i = 0; i < f->nout; i++) {
+        of[i] = scores_of(f, f->out[i].eq->rhs);
+        all |= of[i];
+        some = some ? some : of[i];
+    }
+    for (uint32_t before = 0; before != some;) {
+        before = some;
+        for (uint32_t i = 0; i < f->nout; i++)
+            some |= of[i] & some ? of[i] : 0;
+    }
+    for (uint32_t i = 0; i < f->nout; i++)
+        if (of[i] & ~some)
+            return lower_lacks(x->why, f->out[i].eq->span, "'%s' shares no score with '%s'",
+                               f->out[i].eq->sym->name, f->out[0].eq->sym->name);
+    return all == some;
+}
+
 /* ---- the whole ------------------------------------------------------------------------------- */
 
 bool chain_analyse(struct cg *g, const struct lower_stage *s, struct chain_form *f, struct buf *why)
@@ -694,5 +731,5 @@ bool chain_analyse(struct cg *g, const struct lower_stage *s, struct chain_form 
         return false;
     if (f->nscore == 0)
         return lower_lacks(why, s->eq[0]->span, "no sum is inside of a reduction");
-    return choose_column(&x) && check_outputs(&x) && part_terms(&x);
+    return choose_column(&x) && check_outputs(&x) && check_shared(&x) && part_terms(&x);
 }

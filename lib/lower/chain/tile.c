@@ -112,7 +112,8 @@ struct step {
     struct cg_val before[CHAIN_STREAMS][CHAIN_ROWS]; /* maxima before this step, */
     struct cg_val now[CHAIN_STREAMS][CHAIN_ROWS];    /* and as terms take them, */
     uint32_t known;                                  /* of so many streams */
-    uint32_t row, end; /* the lane's rows that are taken together, of which waits overlap */
+    uint32_t row, end;        /* the lane's rows that are taken together, of which waits overlap */
+    uint32_t column, columns; /* those whose left operands are made */
     struct chain_values *values;
 };
 
@@ -356,7 +357,7 @@ static void step_columns(const struct step *s, uint32_t row)
 {
     const size_t bound = s->x->g->bindings.n;
     bind_row(s, row);
-    for (uint32_t c = 0; c < s->x->t->ncolumn; c++)
+    for (uint32_t c = s->column; c < s->columns; c++)
         make_values(s, c, row);
     s->x->g->bindings.n = bound;
 }
@@ -468,13 +469,10 @@ static void mask_tile(struct step *s)
     s->masked = false;
 }
 
-struct chain_values *chain_tile_terms(struct chain_tile *x, struct cg_val first,
-                                      int32_t *const *score, bool masked)
+/* What stands between the products is computed by these rules. */
+static void set_rules(struct chain_tile *x)
 {
     struct cg *g = x->g;
-    struct step *s = ARENA_NEW(g->a, struct step);
-    *s = (struct step){
-        .x = x, .first = first, .score = score, .masked = masked, .values = values_of(x)};
     g->converts = true;
     g->falling = is_falling;
     g->called = answer_call;
@@ -482,7 +480,27 @@ struct chain_values *chain_tile_terms(struct chain_tile *x, struct cg_val first,
     g->read = chain_narrow_read;
     g->quotient = chain_is_rough(x) && !g->fast ? chain_rough_quotient : NULL;
     g->read_ctx = x;
-    if (masked && chain_masks_products(x))
+    g->tensor = chain_is_rough(x);
+}
+
+static void clear_rules(struct cg *g)
+{
+    g->falling = NULL;
+    g->called = NULL;
+    g->binary = NULL;
+    g->read = NULL;
+    g->quotient = NULL;
+    g->read_ctx = NULL;
+    g->tensor = false;
+    g->converts = false;
+}
+
+/* Streams without a column, and the columns' left operands. */
+static void step_terms(struct step *s)
+{
+    struct chain_tile *x = s->x;
+    set_rules(x);
+    if (s->masked && chain_masks_products(x))
         mask_tile(s);
     /* rows that are not rough take more registers each */
     for (s->end = 0; s->end < chain_tile_rows(x);) {
@@ -490,14 +508,36 @@ struct chain_values *chain_tile_terms(struct chain_tile *x, struct cg_val first,
         s->end = chain_is_rough(x) ? chain_tile_rows(x) : s->row + 1;
         step_rows(s);
     }
-    g->falling = NULL;
-    g->called = NULL;
-    g->binary = NULL;
-    g->read = NULL;
-    g->quotient = NULL;
-    g->read_ctx = NULL;
-    g->converts = false;
+    clear_rules(x->g);
+}
+
+struct chain_values *chain_tile_terms(struct chain_tile *x, struct cg_val first,
+                                      int32_t *const *score, bool masked)
+{
+    struct step *s = ARENA_NEW(x->g->a, struct step);
+    *s = (struct step){.x = x,
+                       .first = first,
+                       .score = score,
+                       .masked = masked,
+                       .columns = x->t->ncolumn,
+                       .values = values_of(x)};
+    step_terms(s);
     return s->values;
+}
+
+void chain_tile_column_words(struct chain_tile *x, uint32_t c, struct cg_val first,
+                             int32_t *const *score, bool masked)
+{
+    struct step *s = ARENA_NEW(x->g->a, struct step);
+    *s = (struct step){.x = x,
+                       .first = first,
+                       .score = score,
+                       .masked = masked,
+                       .column = c,
+                       .columns = c + 1,
+                       .values = values_of(x)};
+    step_terms(s);
+    chain_words_of(x, s->values, c);
 }
 
 void chain_tile_rescale(struct chain_tile *x)

@@ -68,30 +68,43 @@ static struct ptx_operand *operands(struct cg *g, const int32_t *reg, uint32_t n
     return o;
 }
 
-/* Sends s = q k to multiply. */
-static void begin_scores(struct chain_wgmma *k)
+/* Sends score n to multiply, s = q k. */
+static void multiply_score(struct chain_wgmma *k, uint32_t n)
 {
     struct cg *g = k->g;
-    wgmma_fence(g);
-    for (uint32_t n = 0; n < k->t->f->nscore; n++) {
-        const struct chain_box *q = &k->q[n], *r = &k->k[n];
-        const struct wgmma_kind kind = {.left = k->t->score[n].kind.left,
-                                        .right = k->t->score[n].kind.right,
-                                        .sum = DT_F32,
-                                        .columns = k->p->wide,
-                                        .across = {!q->lay.along_k, !r->lay.along_k}};
-        const struct ptx_operand *sum = operands(g, k->score[n], k->p->wide / 2);
-        const int32_t a = low_word(k, q, &k->of_q, wgmma_row_bytes(&q->lay, WGMMA_ROWS), k->group);
-        const int32_t b = low_word(k, r, &k->of_k, 0, cg_u32(0));
-        for (uint32_t i = 0; i < chain_wgmma_terms_of(k, n) * q->lay.size / WGMMA_STEP; i++) {
-            const struct ptx_operand right =
-                wgmma_descriptor(g, b, k->high, wgmma_step_bytes(&r->lay, i));
-            const struct ptx_operand left =
-                wgmma_descriptor(g, a, k->high, wgmma_step_bytes(&q->lay, i));
-            wgmma_multiply(g, &kind, sum, left, right, i ? k->always : k->never);
-        }
+    const struct chain_box *q = &k->q[n], *r = &k->k[n];
+    const struct wgmma_kind kind = {.left = k->t->score[n].kind.left,
+                                    .right = k->t->score[n].kind.right,
+                                    .sum = DT_F32,
+                                    .columns = k->p->wide,
+                                    .across = {!q->lay.along_k, !r->lay.along_k}};
+    const struct ptx_operand *sum = operands(g, k->score[n], k->p->wide / 2);
+    const int32_t a = low_word(k, q, &k->of_q, wgmma_row_bytes(&q->lay, WGMMA_ROWS), k->group);
+    const int32_t b = low_word(k, r, &k->of_k, 0, cg_u32(0));
+    for (uint32_t i = 0; i < chain_wgmma_terms_of(k, n) * q->lay.size / WGMMA_STEP; i++) {
+        const struct ptx_operand right =
+            wgmma_descriptor(g, b, k->high, wgmma_step_bytes(&r->lay, i));
+        const struct ptx_operand left =
+            wgmma_descriptor(g, a, k->high, wgmma_step_bytes(&q->lay, i));
+        wgmma_multiply(g, &kind, sum, left, right, i ? k->always : k->never);
     }
-    wgmma_commit(g);
+}
+
+/* Sends all of them, in a group each if they are waited for one by one. */
+static void begin_scores(struct chain_wgmma *k, bool apart)
+{
+    wgmma_fence(k->g);
+    for (uint32_t n = 0; n < k->t->f->nscore; n++) {
+        multiply_score(k, n);
+        if (apart || n + 1 == k->t->f->nscore)
+            wgmma_commit(k->g);
+    }
+}
+
+static void have_score(struct chain_wgmma *k, uint32_t n)
+{
+    for (uint32_t w = 0; w < k->p->wide / 2; w++)
+        cg_assigned(k->g, k->score[n][w]);
 }
 
 /* They are over, but for the latest `but` groups. */
@@ -99,37 +112,41 @@ static void end_scores(struct chain_wgmma *k, uint32_t but)
 {
     wgmma_wait_groups(k->g, but);
     for (uint32_t n = 0; n < k->t->f->nscore; n++)
-        for (uint32_t w = 0; w < k->p->wide / 2; w++)
-            cg_assigned(k->g, k->score[n][w]);
+        have_score(k, n);
     give_back(&k->of_k);
+}
+
+/* Sends sums number n to multiply, their columns from `first` on. */
+static void multiply_columns(struct chain_wgmma *k, uint32_t n, uint32_t first)
+{
+    struct cg *g = k->g;
+    const uint32_t columns = k->turns ? k->p->group : k->p->columns;
+    const struct chain_box *v = &k->v[n];
+    const struct wgmma_kind kind = {.left = k->t->column[n].kind.left,
+                                    .right = k->t->column[n].kind.right,
+                                    .sum = DT_F32,
+                                    .columns = columns,
+                                    .across = {false, !v->lay.along_k}};
+    const int32_t *to = k->turns ? k->part[n] : k->x.sum[n];
+    const struct ptx_operand *sum = operands(g, to, columns / 2);
+    const int32_t b = low_word(k, v, &k->of_v, 0, cg_u32(0));
+    const uint32_t steps = k->p->wide * v->lay.size / WGMMA_STEP;
+    for (uint32_t i = 0; i < k->t->column[n].parts * steps; i++)
+        wgmma_multiply(g, &kind, sum,
+                       ptx_vec(&g->b, 4, operands(g, k->x.word[n] + (size_t)4 * i, 4)),
+                       wgmma_descriptor(g, b, k->high,
+                                        wgmma_row_bytes(&v->lay, first) +
+                                            wgmma_step_bytes(&v->lay, i % steps)),
+                       k->turns && i == 0 ? k->never : k->always);
 }
 
 /* Sends the sums' columns from `first` on to multiply. */
 static void begin_group(struct chain_wgmma *k, uint32_t first)
 {
-    struct cg *g = k->g;
-    const uint32_t columns = k->turns ? k->p->group : k->p->columns;
-    wgmma_fence(g);
-    for (uint32_t n = 0; n < k->t->ncolumn; n++) {
-        const struct chain_box *v = &k->v[n];
-        const struct wgmma_kind kind = {.left = k->t->column[n].kind.left,
-                                        .right = k->t->column[n].kind.right,
-                                        .sum = DT_F32,
-                                        .columns = columns,
-                                        .across = {false, !v->lay.along_k}};
-        const int32_t *to = k->turns ? k->part[n] : k->x.sum[n];
-        const struct ptx_operand *sum = operands(g, to, columns / 2);
-        const int32_t b = low_word(k, v, &k->of_v, 0, cg_u32(0));
-        const uint32_t steps = k->p->wide * v->lay.size / WGMMA_STEP;
-        for (uint32_t i = 0; i < k->t->column[n].parts * steps; i++)
-            wgmma_multiply(g, &kind, sum,
-                           ptx_vec(&g->b, 4, operands(g, k->x.word[n] + (size_t)4 * i, 4)),
-                           wgmma_descriptor(g, b, k->high,
-                                            wgmma_row_bytes(&v->lay, first) +
-                                                wgmma_step_bytes(&v->lay, i % steps)),
-                           k->turns && i == 0 ? k->never : k->always);
-    }
-    wgmma_commit(g);
+    wgmma_fence(k->g);
+    for (uint32_t n = 0; n < k->t->ncolumn; n++)
+        multiply_columns(k, n, first);
+    wgmma_commit(k->g);
 }
 
 /* They are over: what is of a tile alone is added to the others, after these are rescaled. */
@@ -218,7 +235,7 @@ static void first_tile(struct chain_wgmma *k)
     struct chain_values *v;
     int64_t known;
     ring_wait(&k->of_k.ring, RING_FULL);
-    begin_scores(k);
+    begin_scores(k, false);
     end_scores(k, 0);
     v = chain_tile_terms(&k->x, k->first, k->score, !cg_is_const(is_whole, &known) || !known);
     chain_tile_words(&k->x, v);
@@ -230,7 +247,7 @@ static void further_tile(struct chain_wgmma *k, bool masked)
     struct chain_values *v;
     ring_wait(&k->of_k.ring, RING_FULL);
     take_turn(k, true);
-    begin_scores(k);
+    begin_scores(k, false);
     ring_wait(&k->of_v.ring, RING_FULL);
     begin_columns(k);
     take_turn(k, false);
@@ -249,7 +266,7 @@ static void lone_tile(struct chain_wgmma *k, bool masked)
     const struct cg_val here = cg_freeze(k->g, cg_value(DT_U32, k->j));
     ring_wait(&k->of_k.ring, RING_FULL);
     take_turn(k, true);
-    begin_scores(k);
+    begin_scores(k, false);
     take_turn(k, false);
     end_scores(k, 0);
     chain_tile_words(&k->x, chain_tile_terms(&k->x, here, k->score, masked));
@@ -260,10 +277,66 @@ static void lone_tile(struct chain_wgmma *k, bool masked)
     end_columns(k);
 }
 
+/* ---- sums one by one ------------------------------------------------------------------------- */
+
+/* So many scores must be there for the terms of sums number n. */
+static uint32_t scores_for(const struct chain_wgmma *k, uint32_t n)
+{
+    const struct chain_stream *s = &k->t->f->stream[k->t->column[n].stream];
+    uint32_t all = 0;
+    for (uint32_t i = 0; i < k->t->f->nscore; i++)
+        for (uint32_t part = 0; part < s->npart; part++)
+            if (chain_mentions(s->part[part].e, k->t->f->score[i].sym))
+                all = i + 1;
+    return all;
+}
+
+/* Waits until there are so many of the scores, of which `have` were there; `sent` groups have been
+ * sent to multiply in all. */
+static void wait_scores(struct chain_wgmma *k, uint32_t have, uint32_t want, uint32_t sent)
+{
+    wgmma_wait_groups(k->g, sent - want);
+    for (uint32_t n = have; n < want; n++)
+        have_score(k, n);
+    if (want == k->t->f->nscore)
+        give_back(&k->of_k);
+}
+
+/* All of a tile, after all of the one before: those sums first that need the fewest scores. */
+static void apart_tile(struct chain_wgmma *k, bool masked)
+{
+    const struct cg_val here = cg_freeze(k->g, cg_value(DT_U32, k->j));
+    const uint32_t nscore = k->t->f->nscore;
+    uint32_t have = 0, sent = nscore;
+    ring_wait(&k->of_k.ring, RING_FULL);
+    take_turn(k, true);
+    begin_scores(k, true);
+    take_turn(k, false);
+    for (uint32_t want = 0; want <= nscore; want++)
+        for (uint32_t n = 0; n < k->t->ncolumn; n++) {
+            if (scores_for(k, n) != want)
+                continue;
+            if (want > have)
+                wait_scores(k, have, want, sent);
+            have = want;
+            chain_tile_column_words(&k->x, n, here, k->score, masked);
+            if (sent++ == nscore)
+                ring_wait(&k->of_v.ring, RING_FULL);
+            wgmma_fence(k->g);
+            multiply_columns(k, n, 0);
+            wgmma_commit(k->g);
+        }
+    if (have < nscore)
+        wait_scores(k, have, nscore, sent);
+    end_columns(k);
+}
+
 static void next_tile(struct chain_wgmma *k, bool masked)
 {
     if (k->p->overlaps == CHAIN_YES)
         further_tile(k, masked);
+    else if (chain_wgmma_is_apart(k->t, k->p))
+        apart_tile(k, masked);
     else
         lone_tile(k, masked);
 }

@@ -70,6 +70,9 @@ uint32_t chain_wgmma_consumers(const struct chain_plan *p); /* warpgroups that m
 uint32_t chain_wgmma_block_rows(const struct chain_plan *p);
 /* Of score n, a multiple of an instruction's. */
 uint32_t chain_wgmma_terms_of(const struct chain_wgmma *k, uint32_t n);
+/* Are sums multiplied one by one, each as soon as the scores are there that its terms are made of?
+ * The gradients' are: those of v need the first score alone. */
+bool chain_wgmma_is_apart(const struct chain_tensor *t, const struct chain_plan *p);
 /* The registers that producers keep and that consumers take. */
 uint32_t chain_wgmma_registers(const struct chain_plan *p, bool produces);
 /* Lays all tiles and barriers: bytes of dynamic shared memory. */

@@ -80,9 +80,14 @@ static void make_words(struct chain_tile *x, const struct chain_values *v, uint3
         assign_bytes(x, c, first + n / 2 * 4 + n % 2 * 2 + row % 2, of + (size_t)4 * n);
 }
 
+void chain_words_of(struct chain_tile *x, const struct chain_values *v, uint32_t c)
+{
+    for (uint32_t row = 0; row < chain_tile_rows(x); row++)
+        make_words(x, v, c, row);
+}
+
 void chain_tile_words(struct chain_tile *x, const struct chain_values *v)
 {
     for (uint32_t c = 0; c < x->t->ncolumn; c++)
-        for (uint32_t row = 0; row < chain_tile_rows(x); row++)
-            make_words(x, v, c, row);
+        chain_words_of(x, v, c);
 }
