@@ -48,10 +48,12 @@ static struct cg_val logistic(struct cg *g, struct cg_val x, struct cg_val c)
     return mul(g, r, f32(g, 0x1p-64));
 }
 
-/* x c is off by 2^-17 where it is 150, and less where the result is not subnormal. */
+/* The square of 2^(x c / 2), which is never subnormal. x c is off by 2^-17 where it is 150, and by
+ * less where the result is normal. */
 static struct cg_val exponential(struct cg *g, struct cg_val x, double c)
 {
-    return op1(g, "ex2.approx.f32", mul(g, x, f32(g, c)));
+    const struct cg_val root = op1(g, "ex2.approx.ftz.f32", mul(g, x, f32(g, c / 2)));
+    return mul(g, root, root);
 }
 
 static struct cg_val silu(struct cg *g, struct cg_val x)

@@ -293,9 +293,11 @@ struct chain_tile {
      */
     const struct lang_expr *scale_by;
     uint32_t scaled;
-    bool masks;           /* all terms but the maximum's are 0 where that's own is -inf */
-    struct cg_val inside; /* in a step: is the element a term? A constant or a predicate */
-    int32_t guard;        /* the guard that it is, and what was before */
+    bool masks;            /* all terms but the maximum's are 0 where that's own is -inf */
+    struct cg_val inside;  /* in a step: is the element a term? A constant or a predicate */
+    struct cg_val first_j; /* in a step: the lane's first j, */
+    uint32_t distance;     /* and how far behind it the element's is */
+    int32_t guard;         /* the guard that it is, and what was before */
     struct cg_guard outside;
     int32_t bad; /* f32, mutable: NaN where a score that splits f32 was no number; -1: none does */
 };

@@ -369,13 +369,16 @@ static uint32_t most_consumers(const struct chain_tensor *t, const struct chain_
     return most > 2 && wastes(t, rows) ? 2 : most;
 }
 
-/* By turns of several, where a tile's products are no longer than its exponentials. */
-static enum chain_choice turns_of(const struct chain_plan *p, enum chain_choice want)
+/* By turns of several, where a tile's products are no longer than its exponentials, and are not
+ * sent one by one. */
+static enum chain_choice turns_of(const struct chain_tensor *t, const struct chain_plan *p,
+                                  enum chain_choice want)
 {
     enum { TURNS = 128 }; /* terms up to which warpgroups multiply by turns */
     if (chain_wgmma_consumers(p) < 2)
         return CHAIN_NO;
-    return want ? want : p->terms <= TURNS ? CHAIN_YES : CHAIN_NO;
+    const bool turns = p->terms <= TURNS && !chain_wgmma_is_apart(t, p);
+    return want ? want : turns ? CHAIN_YES : CHAIN_NO;
 }
 
 /* Where there is room the next item's q comes while this one's is read. */
@@ -402,7 +405,7 @@ bool chain_wgmma_plan(const struct ptx_target *target, const struct chain_tensor
     p->queries = 1;
     for (uint32_t n = consumers ? consumers : most_consumers(t, p); n > 0; n--) {
         p->warps = n * CHAIN_WARPS;
-        p->turns = turns_of(p, want.turns);
+        p->turns = turns_of(t, p, want.turns);
         if (find_tiles(target, t, p, widest, narrowest)) {
             p->queries = queries_of(target, t, p);
             return true;

@@ -167,6 +167,8 @@ static void bind_element(const struct step *s, const struct element *e)
 {
     struct chain_tile *x = s->x;
     const uint32_t i = e->row / 2, word = e->row % 2 * 2 + e->pair;
+    x->first_j = cg_index(x->g, j_of(s, &(struct element){0, 0, 0}));
+    x->distance = e->b * 8 + e->pair;
     cg_bind(x->g, x->t->f->j, cg_index(x->g, j_of(s, e)), false);
     for (uint32_t n = 0; n < x->t->f->nscore; n++) {
         const int32_t reg = s->score[n][((i * x->wide / 8) + e->b) * 4 + word];
