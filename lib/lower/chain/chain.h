@@ -34,6 +34,7 @@
  *   chain/fall.c     exponentials in them
  *   chain/rough.c    other operations in them
  *   chain/narrow.c   integers and reads in them
+ *   chain/along.c    reads of vectors along j
  *   chain/end.c      what becomes of the rows at last
  *   chain/words.c    what they multiply by tensor cores
  *   chain/anew.c     a warp's rows one by one, where they are special
@@ -62,6 +63,7 @@ enum {
     CHAIN_PARTS = 8,
     CHAIN_AXES = VARIANT_RANK,
     CHAIN_COLUMNS = 4, /* streams with a column, by tensor cores */
+    CHAIN_ALONG = 4,   /* vectors along j, by boxes */
 };
 
 /* A sum of products for each row and j. */
@@ -204,6 +206,8 @@ struct chain_tensor {
     uint32_t ncolumn;
     struct chain_product column[CHAIN_COLUMNS]; /* operand 0: the stream's first part; 1: v */
     const struct lang_symbol *repairs;          /* see chain/repair.c; NULL: nothing is left out */
+    uint32_t nalong;                            /* vectors along j that may come by boxes: reads */
+    const struct lang_expr *along[CHAIN_ALONG];
 };
 /* e with `to` in the place of the node `from`, or of the name of that symbol. */
 struct lang_expr *chain_replaced(struct cg *g, struct lang_expr *e, const struct lang_expr *from,
@@ -297,7 +301,10 @@ struct chain_tile {
     struct cg_val inside;  /* in a step: is the element a term? A constant or a predicate */
     struct cg_val first_j; /* in a step: the lane's first j, */
     uint32_t distance;     /* and how far behind it the element's is */
-    int32_t guard;         /* the guard that it is, and what was before */
+    /* .t->along is in shared memory: the addresses of the numbers for the lane's first j, u32 */
+    bool has_along;
+    int32_t along[CHAIN_ALONG];
+    int32_t guard; /* the guard that it is, and what was before */
     struct cg_guard outside;
     int32_t bad; /* f32, mutable: NaN where a score that splits f32 was no number; -1: none does */
 };
@@ -375,6 +382,20 @@ struct cg_val chain_rough_tanh(struct cg *g, struct cg_val x);
 /* Answer sums and products of indices, and reads, in a step; false: not theirs. */
 bool chain_narrow_binary(struct cg *g, const struct lang_expr *e, struct cg_val *v);
 bool chain_narrow_read(struct cg *g, const struct lang_expr *e, struct cg_val *v);
+
+/* ---- chain/along.c --------------------------------------------------------------------------- */
+
+/* Finds t->along, of products that are known. */
+void chain_find_along(const struct cg *g, struct chain_tensor *t);
+/* Numbers of a box, and where in shared memory the number for j `distance` lies: bytes from that
+ * for j 0, a multiple of CHAIN_ALONG_BYTES for each box. */
+enum { CHAIN_ALONG_BOX = 32, CHAIN_ALONG_BYTES = 1024 };
+static inline uint32_t chain_along_offset(uint32_t distance)
+{
+    return distance / CHAIN_ALONG_BOX * CHAIN_ALONG_BYTES + distance % CHAIN_ALONG_BOX * 4;
+}
+/* Answers a read in a step; false: it is none of these. */
+bool chain_read_along(struct chain_tile *x, const struct lang_expr *e, struct cg_val *v);
 
 /* ---- chain/fall.c ---------------------------------------------------------------------------- */
 

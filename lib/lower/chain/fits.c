@@ -52,6 +52,16 @@ uint32_t chain_wgmma_terms_of(const struct chain_wgmma *k, uint32_t n)
     return chain_terms(&k->t->score[n], k->p->terms);
 }
 
+uint32_t chain_wgmma_along(const struct chain_wgmma *k)
+{
+    return chain_wgmma_is_apart(k->t, k->p) ? k->t->nalong : 0;
+}
+
+uint32_t chain_wgmma_along_boxes(const struct chain_wgmma *k)
+{
+    return (k->p->wide + CHAIN_ALONG_BOX - 1) / CHAIN_ALONG_BOX;
+}
+
 static void lay_tiles(struct chain_wgmma *k)
 {
     const struct chain_plan *p = k->p;
@@ -69,6 +79,8 @@ static void lay_tiles(struct chain_wgmma *k)
         if (k->turns)
             lay(&k->raw[i], of, MATMUL_B, false, p->columns, p->wide, &k->of_raw);
     }
+    k->along_at = k->of_v.bytes;
+    k->of_v.bytes += chain_wgmma_along(k) * chain_wgmma_along_boxes(k) * CHAIN_ALONG_BYTES;
 }
 
 /* Bytes of dynamic shared memory. */

@@ -22,6 +22,42 @@ void chain_wgmma_make_map(struct chain_wgmma *k, struct chain_box *s)
     s->map = cg_param_map(k->g, e->sym, box, false);
 }
 
+void chain_wgmma_make_along_maps(struct chain_wgmma *k)
+{
+    for (uint32_t n = 0; n < chain_wgmma_along(k); n++) {
+        uint32_t box[CONTRACT_MAP_RANK] = {CHAIN_ALONG_BOX};
+        for (uint32_t d = 1; d < k->t->along[n]->nargs; d++)
+            box[d] = 1;
+        k->along[n] = cg_param_map(k->g, k->t->along[n]->sym, box, false);
+    }
+}
+
+/* By one thread: the vectors' numbers from j = `at` on come to v's stage. */
+static void copy_along(struct chain_wgmma *k, struct cg_val at)
+{
+    struct cg *g = k->g;
+    const struct chain_form *f = k->t->f;
+    const struct ring *r = &k->of_v.ring;
+    const int32_t stage = cg_reg(g, ring_stage(r));
+    const size_t bound = g->bindings.n;
+    uint32_t to = k->along_at;
+    for (uint32_t a = 0; a < f->nrow; a++)
+        if (a != k->t->i)
+            cg_bind(g, f->row[a], k->x.row[a], false);
+    for (uint32_t n = 0; n < chain_wgmma_along(k); n++) {
+        const struct lang_expr *e = k->t->along[n];
+        struct tma_box box = {.map = k->along[n], .rank = e->nargs};
+        for (uint32_t d = 1; d < e->nargs; d++)
+            box.at[d] =
+                ptx_r(cg_reg(g, cg_convert(g, cg_expr(g, e->args[e->nargs - 1 - d]), DT_U32)));
+        for (uint32_t b = 0; b < chain_wgmma_along_boxes(k); b++, to += CHAIN_ALONG_BYTES) {
+            box.at[0] = ptx_r(cg_reg(g, cg_add(g, at, cg_u32(b * CHAIN_ALONG_BOX))));
+            tma_load(g, &box, stage, to, r->full, -1);
+        }
+    }
+    g->bindings.n = bound;
+}
+
 /* By one thread: the tile whose first row (column) and term these are comes to the ring's stage. */
 static void copy(struct chain_wgmma *k, struct chain_box *s, const struct ring *r, struct cg_val at,
                  struct cg_val term)
@@ -57,10 +93,14 @@ static uint32_t bytes_of(const struct chain_box *s, uint32_t n)
 static void bring(struct chain_wgmma *k, struct chain_box *s, uint32_t n,
                   const struct chain_store *to, struct cg_val at, struct cg_val term)
 {
+    const uint32_t along = to == &k->of_v ? chain_wgmma_along(k) : 0;
     ring_wait(&to->ring, RING_EMPTY);
-    ring_expect(&to->ring, bytes_of(s, n));
+    ring_expect(&to->ring,
+                bytes_of(s, n) + along * chain_wgmma_along_boxes(k) * CHAIN_ALONG_BOX * 4);
     for (uint32_t i = 0; i < n; i++)
         copy(k, &s[i], &to->ring, at, term);
+    if (along)
+        copy_along(k, term);
 }
 
 /* By one thread of the warp, all of which find what is brought. */

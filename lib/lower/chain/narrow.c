@@ -1,6 +1,5 @@
 /* What stands between the products, by shorter code where that is the same (chain.h): integers
- * whose bounds are known to fit 32 bits, reads that are the same for all j, and reads of what lies
- * side by side for a tile's j. */
+ * whose bounds are known to fit 32 bits, and reads that are the same for all j. */
 #include <config.h>
 
 #include "lower/chain/chain.h"
@@ -79,65 +78,11 @@ static bool is_of_row(const struct chain_tile *x, const struct lang_expr *e)
     return true;
 }
 
-/* Is it the element for j of what has one for each, side by side, in 32 bits? */
-static bool is_along(const struct cg *g, const struct chain_tile *x, const struct lang_expr *e)
-{
-    const struct lang_symbol *t = e->sym, *j = x->t->f->j;
-    if (e->pad || e->nargs == 0 || e->nargs > CHAIN_AXES || e->nargs != t->rank ||
-        dtype_bits(t->type) != 32 || !cg_is_constant(g, t) ||
-        !inspect_is_index(e->args[e->nargs - 1], j))
-        return false;
-    for (uint32_t i = 0; i + 1 < e->nargs; i++)
-        if (chain_mentions(e->args[i], j))
-            return false;
-    return true;
-}
-
-/* Do pairs of neighbours lie at multiples of their size? */
-static bool has_pairs(const struct lang_symbol *t)
-{
-    int64_t n;
-    return t->rank == 1 || (lang_const_int(t->dims[t->rank - 1], &n) && n % 2 == 0);
-}
-
-/* One element of the pair that begins there. */
-static struct cg_val read_pair(struct cg *g, enum dtype t, struct cg_place_of at, uint32_t which)
-{
-    static const char *const what[] = {"pair's first", "pair's second"};
-    const struct ptx_operand key = cg_mem(at);
-    const int32_t known = cg_recall_read(g, what[which], 1, &key);
-    struct cg_val v[2];
-    if (known >= 0)
-        return cg_value(t, known);
-    cg_load_words(g, t, true, at, 2, v);
-    for (uint32_t i = 0; i < 2; i++)
-        cg_remember_read(g, what[i], 1, &key, cg_reg(g, v[i]));
-    return v[which];
-}
-
-/* From the address of the lane's first j, by distances that are constants. */
-static struct cg_val read_along(struct cg *g, const struct lang_expr *e)
-{
-    struct chain_tile *x = g->read_ctx;
-    struct cg_val sub[CHAIN_AXES];
-    const size_t bound = g->bindings.n;
-    cg_bind(g, x->t->f->j, x->first_j, false);
-    for (uint32_t i = 0; i < e->nargs; i++)
-        sub[i] = cg_expr(g, e->args[i]);
-    g->bindings.n = bound;
-    struct cg_place_of at = cg_element(g, e->sym, e->nargs, sub);
-    const bool pairs = has_pairs(e->sym);
-    at.offset += (int64_t)4 * (pairs ? x->distance / 2 * 2 : x->distance);
-    return pairs ? read_pair(g, e->sym->type, at, x->distance % 2) : cg_load(g, e->sym, at);
-}
-
 bool chain_narrow_read(struct cg *g, const struct lang_expr *e, struct cg_val *v)
 {
     struct chain_tile *x = g->read_ctx;
-    if (g->guard < 0 && is_along(g, x, e)) {
-        *v = read_along(g, e);
+    if (chain_read_along(x, e, v))
         return true;
-    }
     if (g->guard < 0 || g->guard != x->guard || !is_of_row(x, e))
         return false;
     const struct cg_guard now = {g->guard, g->guard_varies};

@@ -398,5 +398,6 @@ bool chain_find_products(struct cg *g, const struct chain_form *f, struct chain_
             return false;
     agree_on_columns(&x);
     chain_find_pack(g, t);
+    chain_find_along(g, t);
     return true;
 }

@@ -302,6 +302,18 @@ static void wait_scores(struct chain_wgmma *k, uint32_t have, uint32_t want, uin
         give_back(&k->of_k);
 }
 
+/* Where the vectors along j are that have come with v. */
+static void find_along(struct chain_wgmma *k)
+{
+    struct cg *g = k->g;
+    const struct cg_val member = cg_binary(g, OP_AND, k->x.lane, cg_u32(3));
+    const struct cg_val mine = cg_add(g, ring_stage(&k->of_v.ring), cg_mul(g, member, 2 * 4));
+    const uint32_t bytes = chain_wgmma_along_boxes(k) * CHAIN_ALONG_BYTES;
+    k->x.has_along = chain_wgmma_along(k) > 0;
+    for (uint32_t n = 0; n < chain_wgmma_along(k); n++)
+        k->x.along[n] = cg_reg(g, cg_add(g, mine, cg_u32(k->along_at + n * bytes)));
+}
+
 /* All of a tile, after all of the one before: those sums first that need the fewest scores. */
 static void apart_tile(struct chain_wgmma *k, bool masked)
 {
@@ -312,6 +324,8 @@ static void apart_tile(struct chain_wgmma *k, bool masked)
     take_turn(k, true);
     begin_scores(k, true);
     take_turn(k, false);
+    ring_wait(&k->of_v.ring, RING_FULL);
+    find_along(k);
     for (uint32_t want = 0; want <= nscore; want++)
         for (uint32_t n = 0; n < k->t->ncolumn; n++) {
             if (scores_for(k, n) != want)
@@ -320,12 +334,12 @@ static void apart_tile(struct chain_wgmma *k, bool masked)
                 wait_scores(k, have, want, sent);
             have = want;
             chain_tile_column_words(&k->x, n, here, k->score, masked);
-            if (sent++ == nscore)
-                ring_wait(&k->of_v.ring, RING_FULL);
             wgmma_fence(k->g);
             multiply_columns(k, n, 0);
             wgmma_commit(k->g);
+            sent++;
         }
+    k->x.has_along = false;
     if (have < nscore)
         wait_scores(k, have, nscore, sent);
     end_columns(k);
@@ -519,6 +533,7 @@ static void begin(struct chain_wgmma *k)
     }
     for (uint32_t i = 0; i < k->t->ncolumn; i++)
         chain_wgmma_make_map(k, k->turns ? &k->raw[i] : &k->v[i]);
+    chain_wgmma_make_along_maps(k);
     chain_wgmma_count_items(k);
 }
 

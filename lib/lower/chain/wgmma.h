@@ -46,6 +46,9 @@ struct chain_wgmma {
     int32_t shared;
     /* of 8 bits v is turned: raw is what comes, and v what is multiplied */
     struct chain_box q[CHAIN_SCORES], k[CHAIN_SCORES], v[CHAIN_COLUMNS], raw[CHAIN_COLUMNS];
+    /* vectors along j, of sums one by one: bytes in the stage of v, and their maps */
+    uint32_t along_at;
+    int32_t along[CHAIN_ALONG];
     struct chain_store of_q, of_k, of_v, of_raw, of_item;
     bool turns;
     bool fetches;        /* blocks take items from a counter: the producer does, and tells others */
@@ -78,6 +81,10 @@ uint32_t chain_wgmma_registers(const struct chain_plan *p, bool produces);
 /* Lays all tiles and barriers: bytes of dynamic shared memory. */
 uint32_t chain_wgmma_lay_all(struct chain_wgmma *k);
 
+/* Vectors along j that come by boxes, and the boxes of each. */
+uint32_t chain_wgmma_along(const struct chain_wgmma *k);
+uint32_t chain_wgmma_along_boxes(const struct chain_wgmma *k);
+
 /* ---- chain/items.c --------------------------------------------------------------------------- */
 
 /* Do rows of the same batch have different ranges? */
@@ -95,6 +102,7 @@ void chain_wgmma_for_items(struct chain_wgmma *k, bool leads, void (*body)(struc
 /* ---- chain/load.c ---------------------------------------------------------------------------- */
 
 void chain_wgmma_make_map(struct chain_wgmma *k, struct chain_box *s);
+void chain_wgmma_make_along_maps(struct chain_wgmma *k);
 /* All of the producer's threads come, and none goes on. */
 void chain_wgmma_produce(struct chain_wgmma *k);
 /* Every role begins with its rings. */

@@ -1,0 +1,129 @@
+/* Vectors along j: tensors that are read at [.., j], the same for all rows of a tile (chain.h). The
+ * gradients of keys read two, of which a lane needs a quarter of a tile's numbers each.
+ *
+ * They come in pairs, from the address of the lane's first j. Where tiles come to shared memory by
+ * copies of boxes, those of vectors may, too: a box has a row of WGMMA_SPAN bytes, and lies where
+ * an atom of rows would, whose first row is not swizzled.
+ */
+#include <config.h>
+
+#include "lower/chain/chain.h"
+
+#include "lower/cg/inspect.h"
+
+/* Is it the element for j of what has one for each, side by side, in 32 bits? */
+static bool is_along(const struct cg *g, const struct chain_form *f, const struct lang_expr *e)
+{
+    const struct lang_symbol *t = e->sym;
+    if (e->kind != E_INDEX || e->pad || e->nargs == 0 || e->nargs > CHAIN_AXES ||
+        e->nargs != t->rank || dtype_bits(t->type) != 32 || !cg_is_constant(g, t) ||
+        !inspect_is_index(e->args[e->nargs - 1], f->j))
+        return false;
+    for (uint32_t i = 0; i + 1 < e->nargs; i++)
+        if (chain_mentions(e->args[i], f->j))
+            return false;
+    return true;
+}
+
+/* ---- which may come by boxes ----------------------------------------------------------------- */
+
+/* Is it the same for all rows of the tile, in a tensor of which a map can be made? */
+static bool has_boxes(const struct cg *g, const struct chain_tensor *t, const struct lang_expr *e)
+{
+    enum { MULTIPLE = 4, LEAST_RANK = 2 }; /* rows of memory are whole 16 bytes */
+    int64_t n;
+    return is_along(g, t->f, e) && e->nargs >= LEAST_RANK && e->nargs <= CONTRACT_MAP_RANK &&
+           e->sym->type == DT_F32 && !chain_mentions(e, t->f->row[t->i]) &&
+           lang_const_int(e->sym->dims[e->nargs - 1], &n) && n % MULTIPLE == 0 && n > 0;
+}
+
+static void find_in(const struct cg *g, struct chain_tensor *t, const struct lang_expr *e)
+{
+    for (uint32_t i = 0; i < e->nargs; i++)
+        find_in(g, t, e->args[i]);
+    if (t->nalong == CHAIN_ALONG || !has_boxes(g, t, e))
+        return;
+    for (uint32_t i = 0; i < t->nalong; i++)
+        if (matmul_same(t->along[i], e))
+            return;
+    t->along[t->nalong++] = e;
+}
+
+void chain_find_along(const struct cg *g, struct chain_tensor *t)
+{
+    t->nalong = 0;
+    if (t->i >= t->f->nrow)
+        return;
+    for (uint32_t i = 0; i < t->f->nscore; i++)
+        find_in(g, t, t->score[i].value);
+    for (uint32_t i = 0; i < t->f->nstream; i++) {
+        const struct chain_stream *s = &t->f->stream[i];
+        for (uint32_t part = 0; part < s->npart; part++)
+            find_in(g, t, s->part[part].e);
+    }
+}
+
+/* ---- reads ----------------------------------------------------------------------------------- */
+
+/* Do pairs of neighbours lie at multiples of their size? */
+static bool has_pairs(const struct lang_symbol *t)
+{
+    int64_t n;
+    return t->rank == 1 || (lang_const_int(t->dims[t->rank - 1], &n) && n % 2 == 0);
+}
+
+/* One element of the pair that begins there. */
+static struct cg_val read_pair(struct cg *g, enum dtype t, struct cg_place_of at, uint32_t which)
+{
+    static const char *const what[] = {"pair's first", "pair's second"};
+    const struct ptx_operand key = cg_mem(at);
+    const int32_t known = cg_recall_read(g, what[which], 1, &key);
+    struct cg_val v[2];
+    if (known >= 0)
+        return cg_value(t, known);
+    cg_load_words(g, t, true, at, 2, v);
+    for (uint32_t i = 0; i < 2; i++)
+        cg_remember_read(g, what[i], 1, &key, cg_reg(g, v[i]));
+    return v[which];
+}
+
+static struct cg_val read_memory(struct chain_tile *x, const struct lang_expr *e)
+{
+    struct cg *g = x->g;
+    struct cg_val sub[CHAIN_AXES];
+    const size_t bound = g->bindings.n;
+    cg_bind(g, x->t->f->j, x->first_j, false);
+    for (uint32_t i = 0; i < e->nargs; i++)
+        sub[i] = cg_expr(g, e->args[i]);
+    g->bindings.n = bound;
+    struct cg_place_of at = cg_element(g, e->sym, e->nargs, sub);
+    const bool pairs = has_pairs(e->sym);
+    at.offset += (int64_t)4 * (pairs ? x->distance / 2 * 2 : x->distance);
+    return pairs ? read_pair(g, e->sym->type, at, x->distance % 2) : cg_load(g, e->sym, at);
+}
+
+static struct cg_val read_box(struct chain_tile *x, uint32_t n)
+{
+    const struct cg_place_of at = {
+        .space = CG_SHARED, .base = x->along[n], .offset = chain_along_offset(x->distance / 2 * 2)};
+    struct cg *g = x->g;
+    const struct cg_guard before = {g->guard, g->guard_varies};
+    const struct cg_guard none = {-1, false};
+    cg_unguard(g, none); /* what is outside of the tensor is 0 there */
+    const struct cg_val v = read_pair(g, DT_F32, at, x->distance % 2);
+    cg_unguard(g, before);
+    return v;
+}
+
+bool chain_read_along(struct chain_tile *x, const struct lang_expr *e, struct cg_val *v)
+{
+    for (uint32_t n = 0; n < x->t->nalong && x->has_along; n++)
+        if (matmul_same(x->t->along[n], e)) {
+            *v = read_box(x, n);
+            return true;
+        }
+    if (x->g->guard >= 0 || !is_along(x->g, x->t->f, e))
+        return false;
+    *v = read_memory(x, e);
+    return true;
+}
