@@ -115,6 +115,22 @@ static struct cg_val read_box(struct chain_tile *x, uint32_t n)
     return v;
 }
 
+static bool has_node(const struct lang_expr *e, const struct lang_expr *node)
+{
+    bool has = matmul_same(e, node);
+    for (uint32_t i = 0; i < e->nargs && !has; i++)
+        has = has_node(e->args[i], node);
+    return has;
+}
+
+void chain_fetch_along(struct chain_tile *x, const struct lang_expr *e)
+{
+    for (uint32_t n = 0; n < x->t->nalong && x->has_along; n++)
+        for (x->distance = 0; x->distance < x->wide && has_node(e, x->t->along[n]);
+             x->distance += 8)
+            read_box(x, n);
+}
+
 bool chain_read_along(struct chain_tile *x, const struct lang_expr *e, struct cg_val *v)
 {
     for (uint32_t n = 0; n < x->t->nalong && x->has_along; n++)

@@ -394,6 +394,8 @@ static inline uint32_t chain_along_offset(uint32_t distance)
 {
     return distance / CHAIN_ALONG_BOX * CHAIN_ALONG_BYTES + distance % CHAIN_ALONG_BOX * 4;
 }
+/* Reads what e does from there, in front of a wait that ptxas moves no read over. */
+void chain_fetch_along(struct chain_tile *x, const struct lang_expr *e);
 /* Answers a read in a step; false: it is none of these. */
 bool chain_read_along(struct chain_tile *x, const struct lang_expr *e, struct cg_val *v);
 

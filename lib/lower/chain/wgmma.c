@@ -330,8 +330,10 @@ static void apart_tile(struct chain_wgmma *k, bool masked)
         for (uint32_t n = 0; n < k->t->ncolumn; n++) {
             if (scores_for(k, n) != want)
                 continue;
-            if (want > have)
+            if (want > have) {
+                chain_fetch_along(&k->x, k->t->f->stream[k->t->column[n].stream].part[0].e);
                 wait_scores(k, have, want, sent);
+            }
             have = want;
             chain_tile_column_words(&k->x, n, here, k->score, masked);
             wgmma_fence(k->g);
