@@ -62,6 +62,58 @@ uint32_t chain_wgmma_along_boxes(const struct chain_wgmma *k)
     return (k->p->wide + CHAIN_ALONG_BOX - 1) / CHAIN_ALONG_BOX;
 }
 
+/* Does y say in form s what x says in form v, of which j and columns take the places of terms and
+ * j? Batch axes have indices of each form's own. */
+static bool says_same(const struct matmul_form *v, const struct lang_expr *x,
+                      const struct matmul_form *s, const struct lang_expr *y)
+{
+    x = inspect_strip(x);
+    y = inspect_strip(y);
+    if (inspect_is_index(x, v->k) || inspect_is_index(x, v->j))
+        return inspect_is_index(y, inspect_is_index(x, v->k) ? s->j : s->k);
+    for (uint32_t i = 0; i < v->nbatch && i < s->nbatch; i++)
+        if (inspect_is_index(x, v->batch[i]))
+            return inspect_is_index(y, s->batch[i]);
+    bool same = lang_same_node(x, y) && x->sym == y->sym && !x->pad && !y->pad;
+    for (uint32_t i = 0; same && i < x->nargs; i++)
+        same = says_same(v, x->args[i], s, y->args[i]);
+    return same;
+}
+
+/* Is sum v's right operand score s's? */
+static bool is_same_matrix(const struct chain_product *v, const struct chain_product *s)
+{
+    const struct lang_expr *x = v->form.operand[of_side(&v->form, MATMUL_B)].plain;
+    const struct lang_expr *y = s->form.operand[of_side(&s->form, MATMUL_B)].plain;
+    return x && y && says_same(&v->form, x, &s->form, y);
+}
+
+/* The box of a score's right operand that sum n's may be read from; NULL: there is none. */
+static const struct chain_box *box_for(const struct chain_wgmma *k, uint32_t n)
+{
+    const struct wgmma_layout *v = &k->v[n].lay;
+    for (uint32_t i = 0; i < k->t->f->nscore; i++) {
+        const struct wgmma_layout *s = &k->k[i].lay;
+        if (s->along_k && !v->along_k && s->size == v->size && s->atoms == v->atoms &&
+            s->atom_bytes == v->atom_bytes && is_same_matrix(&k->t->column[n], &k->t->score[i]))
+            return &k->k[i];
+    }
+    return NULL;
+}
+
+/* Lets v lie where k does, if all of it does. */
+static void share_tiles(struct chain_wgmma *k)
+{
+    k->shares = chain_wgmma_is_apart(k->t, k->p);
+    for (uint32_t n = 0; n < k->t->ncolumn && k->shares; n++)
+        k->shares = box_for(k, n) != NULL;
+    for (uint32_t n = 0; n < k->t->ncolumn && k->shares; n++)
+        k->v[n].offset = box_for(k, n)->offset;
+    k->at_v = k->shares ? &k->of_k : &k->of_v;
+    if (k->shares)
+        k->of_v = (struct chain_store){0};
+}
+
 static void lay_tiles(struct chain_wgmma *k)
 {
     const struct chain_plan *p = k->p;
@@ -79,8 +131,9 @@ static void lay_tiles(struct chain_wgmma *k)
         if (k->turns)
             lay(&k->raw[i], of, MATMUL_B, false, p->columns, p->wide, &k->of_raw);
     }
-    k->along_at = k->of_v.bytes;
-    k->of_v.bytes += chain_wgmma_along(k) * chain_wgmma_along_boxes(k) * CHAIN_ALONG_BYTES;
+    share_tiles(k);
+    k->along_at = k->at_v->bytes;
+    k->at_v->bytes += chain_wgmma_along(k) * chain_wgmma_along_boxes(k) * CHAIN_ALONG_BYTES;
 }
 
 /* Bytes of dynamic shared memory. */
@@ -313,10 +366,10 @@ static uint32_t few_others(const struct chain_tensor *t, const struct chain_plan
  * for f16, forward, causal, and both kernels of backward, at 64, 128 and 256 columns. */
 static uint32_t others(const struct chain_tensor *t, const struct chain_plan *p)
 {
-    enum { FEW_COLUMNS = 128, APART = 32 }; /* of the latter ptxas keeps some ten in memory */
+    enum { FEW_COLUMNS = 128, APART = 24 };
     const bool busy = has_busy_terms(t);
     if (chain_wgmma_is_apart(t, p))
-        return APART + (p->wide > 64 ? (p->wide - 64) / 2 : 0);
+        return APART + (p->wide > 64 ? (p->wide - 64) / 4 : 0);
     if (is_known(t) && busy)
         return (p->columns > FEW_COLUMNS ? 64 : 72) + loaded(t, p);
     if (is_known(t))

@@ -176,7 +176,8 @@ void chain_wgmma_for_items(struct chain_wgmma *k, bool leads, void (*body)(struc
     cg_nest_varies(g, &nest, at);
     ring_varies(&k->of_q.ring, &nest);
     ring_varies(&k->of_k.ring, &nest);
-    ring_varies(&k->of_v.ring, &nest);
+    if (!k->shares)
+        ring_varies(&k->of_v.ring, &nest);
     if (k->turns)
         ring_varies(&k->of_raw.ring, &nest);
     if (k->fetches)

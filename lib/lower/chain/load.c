@@ -37,7 +37,7 @@ static void copy_along(struct chain_wgmma *k, struct cg_val at)
 {
     struct cg *g = k->g;
     const struct chain_form *f = k->t->f;
-    const struct ring *r = &k->of_v.ring;
+    const struct ring *r = &k->at_v->ring;
     const int32_t stage = cg_reg(g, ring_stage(r));
     const size_t bound = g->bindings.n;
     uint32_t to = k->along_at;
@@ -93,14 +93,14 @@ static uint32_t bytes_of(const struct chain_box *s, uint32_t n)
 static void bring(struct chain_wgmma *k, struct chain_box *s, uint32_t n,
                   const struct chain_store *to, struct cg_val at, struct cg_val term)
 {
-    const uint32_t along = to == &k->of_v ? chain_wgmma_along(k) : 0;
+    const uint32_t along = to == k->at_v ? chain_wgmma_along(k) : 0;
     ring_wait(&to->ring, RING_EMPTY);
     ring_expect(&to->ring,
                 bytes_of(s, n) + along * chain_wgmma_along_boxes(k) * CHAIN_ALONG_BOX * 4);
     for (uint32_t i = 0; i < n; i++)
         copy(k, &s[i], &to->ring, at, term);
     if (along)
-        copy_along(k, term);
+        copy_along(k, k->shares ? at : term);
 }
 
 /* By one thread of the warp, all of which find what is brought. */
@@ -122,11 +122,14 @@ static void produce_item(struct chain_wgmma *k)
     const int32_t j = ring_mutable(g, k->first);
     ring_for(&k->of_k.ring, &l, k->count);
     cg_nest_varies(g, &l.nest, j);
-    ring_varies(&of_v->ring, &l.nest);
+    if (!k->shares)
+        ring_varies(&of_v->ring, &l.nest);
     const struct cg_val here = cg_freeze(g, cg_value(DT_U32, j));
     bring(k, k->k, f->nscore, &k->of_k, here, cg_u32(0));
-    bring(k, k->turns ? k->raw : k->v, k->t->ncolumn, of_v, cg_u32(0), here);
-    ring_next(&of_v->ring);
+    if (!k->shares) {
+        bring(k, k->turns ? k->raw : k->v, k->t->ncolumn, of_v, cg_u32(0), here);
+        ring_next(&of_v->ring);
+    }
     cg_move(g, j, cg_add(g, here, cg_u32(k->p->wide)));
     ring_for_end(&k->of_k.ring, &l);
     cg_scope_close(g, mark);
@@ -147,7 +150,8 @@ void chain_wgmma_begin_rings(struct chain_wgmma *k, unsigned parity)
 {
     ring_begin(&k->of_q.ring, parity);
     ring_begin(&k->of_k.ring, parity);
-    ring_begin(&k->of_v.ring, parity);
+    if (!k->shares)
+        ring_begin(&k->of_v.ring, parity);
     if (k->turns)
         ring_begin(&k->of_raw.ring, parity);
     if (k->fetches)

@@ -129,7 +129,7 @@ static void multiply_columns(struct chain_wgmma *k, uint32_t n, uint32_t first)
                                     .across = {false, !v->lay.along_k}};
     const int32_t *to = k->turns ? k->part[n] : k->x.sum[n];
     const struct ptx_operand *sum = operands(g, to, columns / 2);
-    const int32_t b = low_word(k, v, &k->of_v, 0, cg_u32(0));
+    const int32_t b = low_word(k, v, k->at_v, 0, cg_u32(0));
     const uint32_t steps = k->p->wide * v->lay.size / WGMMA_STEP;
     for (uint32_t i = 0; i < k->t->column[n].parts * steps; i++)
         wgmma_multiply(g, &kind, sum,
@@ -187,7 +187,7 @@ static void end_columns(struct chain_wgmma *k)
         begin_group(k, first);
         end_group(k, first);
     }
-    give_back(&k->of_v);
+    give_back(k->at_v);
 }
 
 /* Warpgroups begin their products by turns, so that one multiplies while another computes. */
@@ -298,7 +298,7 @@ static void wait_scores(struct chain_wgmma *k, uint32_t have, uint32_t want, uin
     wgmma_wait_groups(k->g, sent - want);
     for (uint32_t n = have; n < want; n++)
         have_score(k, n);
-    if (want == k->t->f->nscore)
+    if (want == k->t->f->nscore && !k->shares)
         give_back(&k->of_k);
 }
 
@@ -307,7 +307,7 @@ static void find_along(struct chain_wgmma *k)
 {
     struct cg *g = k->g;
     const struct cg_val member = cg_binary(g, OP_AND, k->x.lane, cg_u32(3));
-    const struct cg_val mine = cg_add(g, ring_stage(&k->of_v.ring), cg_mul(g, member, 2 * 4));
+    const struct cg_val mine = cg_add(g, ring_stage(&k->at_v->ring), cg_mul(g, member, 2 * 4));
     const uint32_t bytes = chain_wgmma_along_boxes(k) * CHAIN_ALONG_BYTES;
     k->x.has_along = chain_wgmma_along(k) > 0;
     for (uint32_t n = 0; n < chain_wgmma_along(k); n++)
@@ -324,7 +324,8 @@ static void apart_tile(struct chain_wgmma *k, bool masked)
     take_turn(k, true);
     begin_scores(k, true);
     take_turn(k, false);
-    ring_wait(&k->of_v.ring, RING_FULL);
+    if (!k->shares)
+        ring_wait(&k->of_v.ring, RING_FULL);
     find_along(k);
     for (uint32_t want = 0; want <= nscore; want++)
         for (uint32_t n = 0; n < k->t->ncolumn; n++) {
@@ -485,7 +486,8 @@ static void consume(struct chain_wgmma *k)
     chain_wgmma_begin_rings(k, 0);
     k->of_q.release = ring_release_here(&k->of_q.ring);
     k->of_k.release = ring_release_here(&k->of_k.ring);
-    k->of_v.release = ring_release_here(&k->of_v.ring);
+    if (!k->shares)
+        k->of_v.release = ring_release_here(&k->of_v.ring);
     if (k->p->turns == CHAIN_YES)
         begin_turns(k);
     chain_wgmma_for_items(k, false, consume_item);
@@ -524,7 +526,8 @@ static void begin(struct chain_wgmma *k)
     k->shared = cg_pure(g, PTX_B32, "mov.u32", 1, &shared);
     begin_ring(k, &k->of_q, &bytes);
     begin_ring(k, &k->of_k, &bytes);
-    begin_ring(k, &k->of_v, &bytes);
+    if (!k->shares)
+        begin_ring(k, &k->of_v, &bytes);
     if (k->turns)
         begin_ring(k, &k->of_raw, &bytes);
     if (k->fetches)
@@ -533,7 +536,7 @@ static void begin(struct chain_wgmma *k)
         chain_wgmma_make_map(k, &k->q[i]);
         chain_wgmma_make_map(k, &k->k[i]);
     }
-    for (uint32_t i = 0; i < k->t->ncolumn; i++)
+    for (uint32_t i = 0; i < k->t->ncolumn && !k->shares; i++)
         chain_wgmma_make_map(k, k->turns ? &k->raw[i] : &k->v[i]);
     chain_wgmma_make_along_maps(k);
     chain_wgmma_count_items(k);
@@ -552,11 +555,12 @@ static void make_barriers(struct chain_wgmma *k)
         tma_prefetch(g, k->q[i].map);
         tma_prefetch(g, k->k[i].map);
     }
-    for (uint32_t i = 0; i < k->t->ncolumn; i++)
+    for (uint32_t i = 0; i < k->t->ncolumn && !k->shares; i++)
         tma_prefetch(g, k->turns ? k->raw[i].map : k->v[i].map);
     ring_init(&k->of_q.ring, arrivals);
     ring_init(&k->of_k.ring, arrivals);
-    ring_init(&k->of_v.ring, k->turns ? of_v : arrivals);
+    if (!k->shares)
+        ring_init(&k->of_v.ring, k->turns ? of_v : arrivals);
     if (k->turns)
         ring_init(&k->of_raw.ring, of_raw);
     if (k->fetches)

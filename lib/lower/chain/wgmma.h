@@ -46,10 +46,13 @@ struct chain_wgmma {
     int32_t shared;
     /* of 8 bits v is turned: raw is what comes, and v what is multiplied */
     struct chain_box q[CHAIN_SCORES], k[CHAIN_SCORES], v[CHAIN_COLUMNS], raw[CHAIN_COLUMNS];
-    /* vectors along j, of sums one by one: bytes in the stage of v, and their maps */
+    struct chain_store of_q, of_k, of_v, of_raw, of_item;
+    /* Of sums one by one v may be what scores have, too: it lies there, and of_v has no stages. */
+    bool shares;
+    struct chain_store *at_v;
+    /* vectors along j, of sums one by one: bytes in that stage, and their maps */
     uint32_t along_at;
     int32_t along[CHAIN_ALONG];
-    struct chain_store of_q, of_k, of_v, of_raw, of_item;
     bool turns;
     bool fetches;        /* blocks take items from a counter: the producer does, and tells others */
     struct extent tiles; /* of rows */
