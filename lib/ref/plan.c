@@ -4,8 +4,9 @@
 
 enum { NONE = 255, UNREAD = 254 };
 
-/* Rows of a sample, at least; a group with fewer rows than FEW is no help for one. */
-enum { LEAST_ROWS = 16, FEW = 64 };
+/* Rows of a sample, at least, and where one holds a slab or more: gradients' row is a head's, with
+ * all of its scores. A group with fewer rows than FEW is no help for a sample. */
+enum { LEAST_ROWS = 16, LEAST_LARGE_ROWS = 2, FEW = 64 };
 /* A problem of no more than this part of a slab is sampled by elements. */
 static const double SMALL_SAMPLE = 0x1p-6;
 
@@ -429,7 +430,9 @@ uint64_t plan_sampled_rows(const struct plan *p, const struct plan_group *g, uin
         if (e->wanted && e->count / rows > columns)
             columns = e->count / rows;
     }
+    const bool large = plan_row_bytes(p, g) >= (double)p->slab;
+    const uint64_t least = large ? LEAST_LARGE_ROWS : LEAST_ROWS;
     uint64_t n = (sample + columns - 1) / columns;
-    n = n > LEAST_ROWS ? n : LEAST_ROWS;
+    n = n > least ? n : least;
     return n < rows ? n : rows;
 }

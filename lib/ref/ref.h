@@ -108,7 +108,8 @@ struct ref_input {
 struct ref_options {
     unsigned threads; /* 0: one per core. Results do not depend on it. */
     /* Evaluate only this many elements of each output, chosen at random, or about as many in whole
-     * rows, at least 16, where an element takes a row of an intermediate; 0: all. */
+     * rows, at least 16, or 2 of more than a slab, where an element takes a row of an intermediate;
+     * 0: all. */
     uint64_t sample;
     uint64_t seed;         /* ... by this */
     struct spec_sums sums; /* what the kernel says of itself */
