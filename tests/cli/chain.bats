@@ -34,6 +34,9 @@ spec() {
         run -0 --separate-stderr kaio-emit --explain -v -t sm_80 --kernel=$kernel data/chain.yaml
         [[ $(grep ': strategy' <<<"$output") == "$kernel: strategy chain" && $output != *"is stored"* ]]
     done
+    # an extent may be a product with a dimension that is fixed
+    run -0 --separate-stderr kaio-emit --explain -v -t sm_80 -D T=f16 -D most=40 ../specs/attention/paged_decode.yaml
+    [[ $(grep ': strategy' <<<"$output") == "attention_paged_decode: strategy chain" ]]
     # what a layer's attention streams from is stored, what it streams is not
     run -0 --separate-stderr kaio-emit --explain -v -t sm_80 --kernel=layer data/chain.yaml
     [[ $(grep ': strategy' <<<"$output") == "layer_q: strategy matmul
