@@ -44,13 +44,13 @@ bool chain_check_wgmma_tile(struct cg *g, const struct chain_tensor *t,
     return true;
 }
 
-const char *chain_word_of_wgmma(const struct chain_options *want)
+const char *chain_word_of_wgmma(const struct chain_options *want, bool has_stages)
 {
-    return want->stages     ? "stages"
-           : want->turns    ? "pingpong"
-           : want->overlaps ? "overlap"
-           : want->blocks   ? "blocks"
-                            : NULL;
+    return want->stages && !has_stages ? "stages"
+           : want->turns               ? "pingpong"
+           : want->overlaps            ? "overlap"
+           : want->blocks              ? "blocks"
+                                       : NULL;
 }
 
 /* ---- worth trying ---------------------------------------------------------------------------- */
