@@ -527,14 +527,17 @@ struct chain_slab {
     uint32_t threads;      /* of the block */
     /* found by chain_slab_begin(): */
     bool is_async;
-    uint32_t row_step, count;    /* rows from a thread's piece to its next; pieces of a thread */
-    struct cg_val row, piece;    /* u32: of the thread's first */
-    int32_t to, takes_part;      /* u32: shared address of that; predicate, -1: always */
-    struct ptx_operand next_row; /* 64 bits: bytes in memory from a piece to the next */
+    uint32_t row_step, count; /* rows from a thread's piece to its next; pieces of a thread */
+    struct cg_val row, piece; /* u32: of the thread's first */
+    int32_t to, takes_part;   /* u32: shared address of that; predicate, -1: always */
+    const struct lang_expr *gathered; /* see find_gathered() there */
+    int64_t next_bytes;               /* in memory from a piece to the next, if that is known; */
+    struct ptx_operand next_row;      /* 0: these, of 64 bits */
 };
 /* Bytes of the tile. */
 uint32_t chain_slab_bytes(const struct chain_slab *t);
-/* .m to .threads are set; thread: u32. */
+/* .m to .threads are set; thread: u32. .m.whole_cols, .whole_k: nothing of a tile that is brought
+ * is outside of the operand that way. */
 void chain_slab_begin(struct chain_slab *t, struct cg_val thread);
 /* Brings the tile whose first row (column) of the operand is `at`, and whose first term is k, both
  * u32: by cp.async where it may, which the caller commits. What is outside of the operand is 0. */

@@ -293,6 +293,22 @@ uint32_t chain_mma_column_steps(const struct chain_mma *k, uint32_t n)
     return k->p->wide * chain_size(&k->t->column[n], MATMUL_A) / MMA_STEP;
 }
 
+static bool is_multiple(const struct lang_symbol *index, uint32_t of)
+{
+    int64_t n;
+    return lang_const_int(index->dims[0], &n) && n > 0 && n % of == 0;
+}
+
+/* Tiles that nobody has are not brought: which of k's and of v's lie in the operand as a whole? */
+static void find_whole(struct chain_slab *s)
+{
+    const struct matmul_form *f = s->m.f;
+    const bool along_k = s->lay.layout == MMA_ALONG_K;
+    const uint32_t across = s->lay.row_bytes * 8 / dtype_bits(s->type);
+    s->m.whole_cols = is_multiple(f->j, along_k ? s->rows : across);
+    s->m.whole_k = is_multiple(f->k, along_k ? across : s->rows);
+}
+
 /* Where a product's operands are found: the values of the row's axes, and the extents; thread: of
  * those that bring it. */
 static void begin_slab(struct chain_mma *k, struct chain_slab *s, int32_t shared,
@@ -309,6 +325,8 @@ static void begin_slab(struct chain_mma *k, struct chain_slab *s, int32_t shared
     s->m.reader.shape = f->operand[s->operand].eq->sym;
     s->m.reader.lanes = 1;
     s->m.reader.assumes = true;
+    if (k->p->sharers && f->operand[s->operand].side == MATMUL_B)
+        find_whole(s);
     for (uint32_t a = 0; a < k->t->f->nrow; a++)
         if (a != k->t->i)
             s->m.batch[b++] = k->x.row[a];
@@ -365,7 +383,9 @@ static void require_alignment(struct chain_mma *k, const struct chain_slab *s,
                               struct variant_condition *c)
 {
     const struct matmul_operand *o = &s->m.f->operand[s->operand];
-    const struct lang_symbol *t = o->plain ? o->plain->sym : o->eq->sym;
+    const struct lang_symbol *t = o->plain      ? o->plain->sym
+                                  : s->gathered ? s->gathered->sym
+                                                : o->eq->sym;
     if (s->aligned)
         variant_require_multiple(k->g, c, t->dims[t->rank - 1],
                                  MMA_CHUNK * 8 / dtype_bits(s->type));
