@@ -76,12 +76,18 @@ layer: strategy chain" ]]
     [ "$(grep -c 'cp.async.wait_group *3;' "$BATS_TEST_TMPDIR/k.ptx")" = 2 ]
     # blocks wait for each other when q has come, and when warps and blocks fold what they have found
     [ "$(grep -c 'bar.sync' "$BATS_TEST_TMPDIR/k.ptx")" = 4 ]
+    # where there are more blocks than multiprocessors, fewer warps share one's rows
+    for of in '2 32' '1 64'; do
+        kaio-emit -t sm_80 -D T=f16 -D b="${of#* }" -D hq=32 -D hk=8 -D m=1 -D n=2048 -D d=128 -D e=128 ../specs/attention/decode.yaml >"$BATS_TEST_TMPDIR/many.ptx"
+        grep -q "^//@     block: \[$((${of% *} * 32))\]\$" "$BATS_TEST_TMPDIR/many.ptx"
+        [ "$(grep -c '\$arrived' "$BATS_TEST_TMPDIR/many.ptx")" = 0 ]
+    done
     # whole tiles have nothing to look after, and rows lie where constants say
     [ "$(grep -c 'cp.async.cg.*, 16;' "$BATS_TEST_TMPDIR/k.ptx")" -gt 90 ]
     # rows of pages don't pass registers
     kaio-emit -t sm_80 -D T=f16 -D b=1 -D hq=32 -D hk=8 -D pages=600 -D most=512 -D d=128 -D e=128 ../specs/attention/paged_decode.yaml >"$BATS_TEST_TMPDIR/k.ptx"
     [ "$(grep -c 'cp.async.cg.*, 16;' "$BATS_TEST_TMPDIR/k.ptx")" -gt 90 ]
-    ! grep 'st.shared.v4' "$BATS_TEST_TMPDIR/k.ptx"
+    [ "$(grep -c 'st.shared.v4' "$BATS_TEST_TMPDIR/k.ptx")" = 0 ]
     run -2 kaio-emit -t sm_80 -D m=40 - <<<"$(sed 's/^compute:/schedule: {strategy: chain, stages: 2}\n&/' ../specs/attention/forward.yaml)"
     [[ $output == *"'stages' is for 'mma: wgmma', or for few rows"* ]]
 }

@@ -263,6 +263,7 @@ struct chain_tile {
     /* Of each 16 columns a lane has four neighbours, 4 c to 4 c + 3: those of even numbers are in
      * the first 8. Otherwise they are as above. */
     bool fours;
+    bool half;   /* there are at most 8 rows: words of others are not used, or 0 */
     bool eights; /* there are a multiple of 8 columns wherever the entry is taken */
     bool packs;  /* rows are those of .t->pack */
     struct cg_val row[CHAIN_AXES];    /* i64; that of .t->i is not used; of .t->pack's the first */
@@ -315,7 +316,12 @@ static inline const struct chain_stream *chain_tile_stream(const struct chain_ti
 /* Rows of a lane's. */
 static inline uint32_t chain_tile_rows(const struct chain_tile *x)
 {
-    return 2 * x->high;
+    return x->half ? 1 : 2 * x->high;
+}
+/* Is the word of a lane's four of 8 columns one of a row that there may be? */
+static inline bool chain_tile_uses(const struct chain_tile *x, uint32_t word)
+{
+    return !x->half || word % 4 < 2;
 }
 /* What stream n has of the lane's row so far. */
 static inline struct cg_val chain_tile_state(const struct chain_tile *x, uint32_t n, uint32_t row)
@@ -609,6 +615,7 @@ uint32_t chain_columns(const struct chain_tensor *t, uint32_t most);
 uint32_t chain_unit(const struct chain_tensor *t);
 /* Has a thread registers for its words? */
 bool chain_mma_has_registers(const struct chain_tensor *t, const struct chain_plan *p);
+enum { CHAIN_SHARERS = 4 }; /* warps of a multiprocessor, where some share rows */
 uint32_t chain_mma_threads(const struct chain_plan *p);
 /* Bytes of dynamic shared memory. */
 uint32_t chain_mma_shared(const struct chain_tensor *t, const struct chain_plan *p);

@@ -157,7 +157,8 @@ static uint32_t blocks_at_once(const struct chain_mma *k)
     const struct ptx_target *target = k->g->target;
     const uint32_t n = target->shared_per_sm / (chain_mma_shared(k->t, k->p) + KEPT);
     const uint32_t warps = chain_mma_threads(k->p) / CHAIN_LANES;
-    const uint32_t most = warps < WARPS ? WARPS / warps : 1;
+    const uint32_t all = k->p->sharers ? CHAIN_SHARERS : WARPS;
+    const uint32_t most = warps < all ? all / warps : 1;
     return n > most ? most : n > 0 ? n : 1;
 }
 
@@ -203,7 +204,10 @@ static struct lang_expr *find_share(struct chain_mma *k, struct lang_expr *group
     if (!s->splits)
         return groups;
     struct cg_val number;
-    const struct extent count = {s->splits, extent_computed(g, s->splits)};
+    int64_t known;
+    const struct extent count = lang_const_int(s->splits, &known)
+                                    ? extent_constant(g, known)
+                                    : (struct extent){s->splits, extent_computed(g, s->splits)};
     extent_split(g, *n, count, n, &number);
     s->number = extent_u32(g, number);
     s->group = cg_freeze(g, extent_u32(g, *n));
@@ -393,6 +397,14 @@ static void require_alignment(struct chain_mma *k, const struct chain_slab *s,
         variant_require_multiple(k->g, c, s->m.reader.needs.v[i].e, s->m.reader.needs.v[i].of);
 }
 
+/* Are there at most 8 rows? */
+static bool has_half(const struct chain_tensor *t, const struct chain_plan *p)
+{
+    const struct lang_symbol *rows = chain_rows_index(t, p->packs);
+    int64_t n;
+    return !rows || (lang_const_int(rows->dims[0], &n) && n <= STEP / 2);
+}
+
 struct lang_expr *chain_mma(struct cg *g, const struct chain_tensor *t, const struct chain_plan *p,
                             struct variant_condition *c)
 {
@@ -406,6 +418,7 @@ struct lang_expr *chain_mma(struct cg *g, const struct chain_tensor *t, const st
                                .columns = p->columns,
                                .fours = chain_has_bytes(t),
                                .packs = p->packs,
+                               .half = p->sharers && p->high == 1 && has_half(t, p),
                                .eights = p->aligned && chain_has_eights(t)};
     lay_all(k, t, p);
     if (chain_has_bytes(t) || chain_has_splits(t))

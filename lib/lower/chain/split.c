@@ -49,8 +49,17 @@ void chain_split_range(struct chain_tile *x)
 
 /* ---- what a thread leaves -------------------------------------------------------------------- */
 
-/* PARTS: parts that are folded at once; HELD: words of them in registers. */
-enum { LANES = 32, WORD = 4, SIDE = 8, SIDE_OF_SHARERS = 32, PARTS = 8, HELD = 128 };
+/* PARTS: parts that are folded at once, FEW_PARTS: those of a number that is not known, whose code
+ * is to be short; HELD: words of them in registers. */
+enum {
+    LANES = 32,
+    WORD = 4,
+    SIDE = 8,
+    SIDE_OF_SHARERS = 32,
+    PARTS = 16,
+    FEW_PARTS = 4,
+    HELD = 128,
+};
 
 /* Where the thread's words of a part lie: addresses. */
 struct part {
@@ -72,6 +81,7 @@ struct left {
     /* u32, mutable: the part of the first block that takes part, this block's number among these,
      * how many they are, and the number of their counter */
     int32_t first, number, count, counter;
+    struct cg_val known; /* the count, where there is one side; of DT_VOID where there are more */
 };
 
 static uint32_t sums_of(const struct chain_tile *x)
@@ -118,13 +128,13 @@ static uint32_t word_of_sum(const struct chain_tile *x, uint32_t column)
  * first. */
 static uint32_t own_sums(const struct left *l)
 {
-    return l->x->high * l->blocks * 4;
+    return l->x->high * l->blocks * (l->x->half ? 2 : 4);
 }
 
 static uint32_t own_sum(const struct left *l, uint32_t n)
 {
-    const uint32_t each = l->blocks * 4;
-    return n / each * (l->x->columns / 2) + n % each;
+    const uint32_t of_block = l->x->half ? 2 : 4, each = l->blocks * of_block;
+    return n / each * (l->x->columns / 2) + n % each / of_block * 4 + n % of_block;
 }
 
 /* The warp's number where it folds some columns, of others the last one's that does. */
@@ -266,10 +276,13 @@ static void for_some(struct left *l, struct cg_val number, uint32_t n, struct cg
 static void for_parts(struct left *l, struct cg_val count, fold_parts *body)
 {
     struct cg *g = l->x->g;
-    const uint32_t n = parts_at_once(l);
+    uint32_t n = parts_at_once(l);
     struct cg_for loop;
     int64_t known;
-    if (cg_is_const(count, &known) && known <= n) {
+    const bool is_known = cg_is_const(count, &known);
+    if (!is_known && n > FEW_PARTS)
+        n = FEW_PARTS;
+    if (is_known && known <= n) {
         for_some(l, cg_u32(0), (uint32_t)known, count, body);
         return;
     }
@@ -395,7 +408,8 @@ static void fold_warps(struct left *l)
     l->is_first = is_first;
     for (uint32_t c = 0; c < x->t->ncolumn; c++)
         for (uint32_t w = 0; w < sums_of(x); w++)
-            store(l, cg_bool(x->g, true), l->mine.base, word_of_sum(x, c) + w, x->sum[c][w]);
+            if (chain_tile_uses(x, w))
+                store(l, cg_bool(x->g, true), l->mine.base, word_of_sum(x, c) + w, x->sum[c][w]);
     meet(l);
     fold(l, cg_u32(l->s->sharers));
     l->in_shared = false;
@@ -487,7 +501,8 @@ static void fold_all(struct left *l, const struct lang_symbol *arrived, uint32_t
     l->mine = part_of(l, cg_freeze(g, cg_value(DT_U32, l->number)));
     leave_states(l);
     leave_own(l);
-    const struct cg_val count = cg_freeze(g, cg_value(DT_U32, l->count));
+    const struct cg_val count = l->known.type != DT_VOID ? l->known
+                                                         : cg_freeze(g, cg_value(DT_U32, l->count));
     cg_arrive(g, cg_address(g, arrived, cg_index(g, counter)), count, l->s->thread, skip);
     fold(l, count);
 }
@@ -503,6 +518,7 @@ static void fold_sides(struct left *l, struct lang_expr *n, const struct lang_sy
     int64_t one;
     begin_sides(l, sides);
     if (lang_const_int(n, &one) && one == 1) {
+        l->known = l->s->count;
         fold_all(l, arrived, skip);
         return;
     }
@@ -561,7 +577,8 @@ void chain_split_join(struct chain_tile *x, const struct chain_split *s, uint32_
                      .side = s->sharers > 1 ? SIDE_OF_SHARERS : SIDE,
                      .blocks = x->columns / 8,
                      .folds = cg_bool(g, true),
-                     .is_first = cg_bool(g, true)};
+                     .is_first = cg_bool(g, true),
+                     .known = {.type = DT_VOID}};
     if (s->sharers > 1) {
         l.blocks = blocks_of_warp(x, s->sharers);
         l.is_first = cg_freeze(g, cg_binary(g, OP_EQ, s->sharer, cg_u32(0)));

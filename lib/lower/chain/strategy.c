@@ -300,14 +300,38 @@ static bool shares_rows(const struct chain_options *want)
     return rows && rows <= 16 * CHAIN_HIGH && (want->warps == 1 || want->warps * 16 > rows);
 }
 
-/* Chooses how many warps share the rows that are one's, and how many stages each has. Few rows have
- * a block on each multiprocessor: what is on its way at the same time is more than a memory of 3
- * TB/s and 700 ns needs, and what blocks leave for others is little. */
+/* The blocks of few rows, if that is known: 0: it is not. */
+static int64_t blocks_of(const struct chain_tensor *t, const struct chain_plan *p)
+{
+    const bool packs = chain_can_pack(t);
+    const struct lang_symbol *rows = chain_rows_index(t, packs);
+    const int64_t high = (int64_t)p->high * 16;
+    int64_t n = 1, each;
+    if (rows && !lang_const_int(rows->dims[0], &n))
+        return 0;
+    n = n < 1 ? 1 : (n + high - 1) / high;
+    for (uint32_t a = 0; a < t->f->nrow; a++) {
+        if (a == t->i)
+            continue;
+        if (!lang_const_int(chain_batch_index(t, packs, a)->dims[0], &each) || each > INT32_MAX / n)
+            return 0;
+        n *= each < 1 ? 1 : each;
+    }
+    return n;
+}
+
+/* Chooses how many warps share the rows that are one's, and how many stages each has. A
+ * multiprocessor has four such warps: what is on its way at the same time is more than a memory of
+ * 3 TB/s and 700 ns needs. If there is a block for each, blocks leave little for others. Where
+ * there are more blocks than that warps share less, so that all of them run at the same time. */
 static void choose_sharers(const struct ptx_target *target, const struct chain_tensor *t,
                            const struct chain_options *want, struct chain_plan *p)
 {
-    enum { SHARERS = 4, STAGES = 2 };
-    p->sharers = want->warps ? want->warps : SHARERS;
+    enum { STAGES = 2 };
+    const int64_t blocks = blocks_of(t, p), room = (int64_t)lower_multiprocessors(target);
+    p->sharers = want->warps ? want->warps : CHAIN_SHARERS;
+    while (!want->warps && p->sharers > 1 && blocks * p->sharers > room * CHAIN_SHARERS)
+        p->sharers /= 2;
     p->stages = want->stages ? want->stages : STAGES;
     while (chain_mma_shared(t, p) > target->shared_optin) {
         if (p->stages > 1 && !want->stages)
