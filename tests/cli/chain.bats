@@ -34,6 +34,9 @@ spec() {
         run -0 --separate-stderr kaio-emit --explain -v -t sm_80 --kernel=$kernel data/chain.yaml
         [[ $(grep ': strategy' <<<"$output") == "$kernel: strategy chain" && $output != *"is stored"* ]]
     done
+    # an extent may be a product with a dimension that is fixed
+    run -0 --separate-stderr kaio-emit --explain -v -t sm_80 -D T=f16 -D most=40 ../specs/attention/paged_decode.yaml
+    [[ $(grep ': strategy' <<<"$output") == "attention_paged_decode: strategy chain" ]]
     # what a layer's attention streams from is stored, what it streams is not
     run -0 --separate-stderr kaio-emit --explain -v -t sm_80 --kernel=layer data/chain.yaml
     [[ $(grep ': strategy' <<<"$output") == "layer_q: strategy matmul
@@ -49,7 +52,8 @@ layer: strategy chain" ]]
 }
 
 @test "tiles, warps and shares are as the schedule says" {
-    for schedule in 'tile: [16, 16], warps: 1' 'tile: [64, 64], warps: 2, split: 3' 'split: 7' 'tile: [32, 48], warps: 2'; do
+    for schedule in 'tile: [16, 16], warps: 1' 'tile: [64, 64], warps: 2, split: 3' 'split: 7' 'tile: [32, 48], warps: 2' \
+        'tile: [16, 16], warps: 8, stages: 3' 'tile: [32, 32], warps: 3, stages: 1' 'tile: [16, 64], warps: 2, split: 3'; do
         sed "s/^compute:/schedule: {strategy: chain, $schedule}\ncompute:/" data/chain.yaml >"$BATS_TEST_TMPDIR/k.yaml"
         run -0 kaio-verify --run -d cpu --check --code=fixed -t sm_80 --kernel=decode "$BATS_TEST_TMPDIR/k.yaml"
         run -0 kaio-verify --run -d cpu --check --code=fixed -t sm_80 --kernel=causal "$BATS_TEST_TMPDIR/k.yaml"
@@ -65,24 +69,47 @@ layer: strategy chain" ]]
     [[ $output == *"registers have no room for tiles of 64 x 128, and of 64 columns, of 2 warps"* ]]
 }
 
-# has_groups COUNT SIZE...: do so many groups of blocks share rows, each of which reads keys once? A group has a counter for each
-# eight of its blocks, and one for these.
+@test "warps of few rows share them, and bring tiles while others come" {
+    kaio-emit -t sm_80 -D T=f16 -Db=1 -Dhq=32 -Dhk=8 -Dm=1 -Dn=8192 -Dd=128 -De=128 ../specs/attention/decode.yaml >"$BATS_TEST_TMPDIR/k.ptx"
+    grep -q '^//@     block: \[128\]$' "$BATS_TEST_TMPDIR/k.ptx"
+    # two stages of k and of v: all but the oldest of these are on their way while one is waited for
+    [ "$(grep -c 'cp.async.wait_group *3;' "$BATS_TEST_TMPDIR/k.ptx")" = 2 ]
+    # blocks wait for each other when q has come, and when warps and blocks fold what they have found
+    [ "$(grep -c 'bar.sync' "$BATS_TEST_TMPDIR/k.ptx")" = 4 ]
+    # where there are more blocks than multiprocessors, fewer warps share one's rows
+    for of in '2 32' '1 64'; do
+        kaio-emit -t sm_80 -D T=f16 -D b="${of#* }" -D hq=32 -D hk=8 -D m=1 -D n=2048 -D d=128 -D e=128 ../specs/attention/decode.yaml >"$BATS_TEST_TMPDIR/many.ptx"
+        grep -q "^//@     block: \[$((${of% *} * 32))\]\$" "$BATS_TEST_TMPDIR/many.ptx"
+        [ "$(grep -c '\$arrived' "$BATS_TEST_TMPDIR/many.ptx")" = 0 ]
+    done
+    # whole tiles have nothing to look after, and rows lie where constants say
+    [ "$(grep -c 'cp.async.cg.*, 16;' "$BATS_TEST_TMPDIR/k.ptx")" -gt 90 ]
+    # rows of pages don't pass registers
+    kaio-emit -t sm_80 -D T=f16 -D b=1 -D hq=32 -D hk=8 -D pages=600 -D most=512 -D d=128 -D e=128 ../specs/attention/paged_decode.yaml >"$BATS_TEST_TMPDIR/k.ptx"
+    [ "$(grep -c 'cp.async.cg.*, 16;' "$BATS_TEST_TMPDIR/k.ptx")" -gt 90 ]
+    [ "$(grep -c 'st.shared.v4' "$BATS_TEST_TMPDIR/k.ptx")" = 0 ]
+    run -2 kaio-emit -t sm_80 -D m=40 - <<<"$(sed 's/^compute:/schedule: {strategy: chain, stages: 2}\n&/' ../specs/attention/forward.yaml)"
+    [[ $output == *"'stages' is for 'mma: wgmma', or for few rows"* ]]
+}
+
+# has_groups COUNT SIDE SIZE...: do so many groups of blocks share rows, each of which reads keys once? A group has a counter for
+# each SIDE of its blocks, and one for these.
 has_groups() {
-    local count=$1 blocks counters
-    shift
+    local count=$1 side=$2 blocks counters
+    shift 2
     kaio-emit -t sm_80 -D T=f16 "${@/#/-D}" ../specs/attention/decode.yaml >"$BATS_TEST_TMPDIR/k.ptx"
     counters=$(sed -nE 's,^//@   \$arrived: u32\[([0-9]+)\].*,\1,p' "$BATS_TEST_TMPDIR/k.ptx")
     blocks=$(sed -nE 's,^//@     grid: \[([0-9]+)\]$,\1,p' "$BATS_TEST_TMPDIR/k.ptx")
-    [ $((blocks % count)) -eq 0 ] && [ "$counters" -eq $((count * ((blocks / count + 7) / 8 + 1))) ]
+    [ $((blocks % count)) -eq 0 ] && [ "$counters" -eq $((count * ((blocks / count + side - 1) / side + 1))) ]
 }
 
 @test "rows of heads that share keys are packed into tiles, and keys are read once for all of them" {
     size='n=8192 d=128 e=128'
     # shellcheck disable=SC2086
-    for of in '8 b=1 hq=32 hk=8 m=1' '24 b=3 hq=32 hk=8 m=2' '4 b=1 hq=32 hk=4 m=8' '1 b=1 hq=64 hk=1 m=1' '5 b=1 hq=64 hk=1 m=5' \
-        '32 b=1 hq=32 hk=32 m=1' '16 b=1 hq=32 hk=16 m=31'; do
-        read -r count of <<<"$of"
-        has_groups "$count" $of $size
+    for of in '8 32 b=1 hq=32 hk=8 m=1' '24 32 b=3 hq=32 hk=8 m=2' '4 8 b=1 hq=32 hk=4 m=8' '1 8 b=1 hq=64 hk=1 m=1' \
+        '5 8 b=1 hq=64 hk=1 m=5' '32 32 b=1 hq=32 hk=32 m=1' '16 8 b=1 hq=32 hk=16 m=31'; do
+        read -r count side of <<<"$of"
+        has_groups "$count" "$side" $of $size
     done
     # where the sizes are not known the launch finds out, and specs without groups have nothing of it
     run -0 --separate-stderr kaio-emit --explain -v -t sm_80 -D T=f16 ../specs/attention/decode.yaml

@@ -90,7 +90,7 @@ mma: wgmma, tile: [128, 64], warps: 4|by wgmma a block has 64, 128 or 192 rows, 
 mma: wgmma, warps: 16|by wgmma a block has 64, 128 or 192 rows, 16 of each warp, not 256 of 16
 mma: wgmma, tile: [128, 72]|a step takes a multiple of 16 of 'j', at most 256, not 72
 mma: wgmma, tile: [128, 256]|wgmma does not fit: tiles of 128 x 256, and of 128 columns, take some
-mma: sync, stages: 2|'stages' is for 'mma: wgmma'
+mma: sync, tile: [64, 64], stages: 2|'stages' is for 'mma: wgmma', or for few rows
 split: 2, overlap: no|'overlap' is for 'mma: wgmma'
 warps: 4, pingpong: yes|'pingpong' is for 'mma: wgmma'
 mma: none, blocks: tiles|'blocks' is for 'mma: wgmma'

@@ -1,6 +1,6 @@
 /* Brings operands' tiles to shared memory (chain.h). What lies in memory as it is multiplied is
- * copied by cp.async, a thread's pieces being rows apart; anything else is computed, and passes
- * registers.
+ * copied by cp.async, a thread's pieces being rows apart; so are rows that are found by reading
+ * something else, as those of pages are. Anything else is computed, and passes registers.
  */
 #include <config.h>
 
@@ -8,7 +8,11 @@
 
 #include "lower/extent.h"
 
-enum { MOST_PIECE = MMA_CHUNK, MOST_LANES = 8 }; /* elements of a piece; of a vector */
+enum {
+    MOST_PIECE = MMA_CHUNK, /* elements of a piece, */
+    MOST_LANES = 8,         /* and of a vector */
+    MOST_OFFSET = 1 << 23,  /* bytes that an instruction adds to an address */
+};
 
 static const struct matmul_operand *operand(const struct chain_slab *t)
 {
@@ -64,6 +68,41 @@ static struct cg_val address(struct chain_slab *t, struct cg_val at, struct cg_v
     return cg_binary(g, OP_ADD, cg_value(DT_I64, p.base), cg_int(DT_I64, p.offset));
 }
 
+/* The element of a buffer that the operand is, one whole row of which lies along the tile's rows,
+ * wherever others lie; NULL: it is none. */
+static const struct lang_expr *find_gathered(const struct chain_slab *t)
+{
+    const struct matmul_operand *o = operand(t);
+    const struct lang_expr *e = o->eq->rhs;
+    const struct lang_symbol *inner = lies_along_k(t) ? t->m.f->k : t->m.f->j;
+    if (o->plain || o->side == MATMUL_A || e->kind != E_INDEX || e->pad || e->type != t->type ||
+        e->sym->kind != SYM_BUFFER || cg_is_defined(t->m.g, e->sym) ||
+        !inspect_is_index(e->args[e->nargs - 1], inner))
+        return NULL;
+    for (uint32_t i = 0; i + 1 < e->nargs; i++)
+        if (chain_mentions(e->args[i], inner))
+            return NULL;
+    return e;
+}
+
+/* Bytes in memory from a thread's piece to its next; 0: that is not known. */
+static int64_t next_row_of(const struct chain_slab *t)
+{
+    const struct lang_expr *e = operand(t)->plain;
+    const struct matmul_form *f = t->m.f;
+    const struct lang_symbol *across = operand(t)->side == MATMUL_A ? f->i : f->j;
+    const struct lang_symbol *of_row = lies_along_k(t) ? across : f->k;
+    int64_t n, bytes = (int64_t)t->row_step * dtype_bits(t->type) / 8;
+    for (uint32_t i = e->nargs; i-- > 0;) {
+        if (inspect_is_index(e->args[i], of_row))
+            return bytes > MOST_OFFSET / t->count ? 0 : bytes;
+        if (!lang_const_int(e->sym->dims[i], &n) || n < 1 || n > MOST_OFFSET / bytes)
+            return 0;
+        bytes *= n;
+    }
+    return 0;
+}
+
 void chain_slab_begin(struct chain_slab *t, struct cg_val thread)
 {
     struct cg *g = t->m.g;
@@ -71,7 +110,9 @@ void chain_slab_begin(struct chain_slab *t, struct cg_val thread)
     const struct cg_val zero = cg_u32(0);
     struct cg_val takes = cg_bool(g, true);
     int64_t always;
-    t->is_async = t->aligned && operand(t)->plain && g->target->sm >= 80 && lies_alike(t) &&
+    const bool copies = t->aligned && g->target->sm >= 80 && lies_alike(t);
+    t->gathered = copies ? find_gathered(t) : NULL;
+    t->is_async = copies && operand(t)->plain &&
                   (operand(t)->cut == MATMUL_WHOLE || operand(t)->cut == MATMUL_CUT) &&
                   operand(t)->plain->sym->type == t->type;
     t->row_step = across > t->threads ? 1 : t->threads / across;
@@ -82,6 +123,9 @@ void chain_slab_begin(struct chain_slab *t, struct cg_val thread)
         takes = cg_binary(g, OP_LT, t->row, cg_u32(t->row_step < t->rows ? t->row_step : t->rows));
     t->takes_part = cg_is_const(takes, &always) ? -1 : cg_reg(g, takes);
     if (!t->is_async || t->count == 1 || t->packed)
+        return;
+    t->next_bytes = t->m.whole_cols || t->m.whole_k ? next_row_of(t) : 0;
+    if (t->next_bytes)
         return;
     const struct cg_val from = address(t, zero, zero, zero, zero);
     const struct cg_val to = address(t, zero, zero, cg_u32(t->row_step), zero);
@@ -124,9 +168,31 @@ static int32_t exists(const struct chain_slab *t, uint32_t n)
 static struct cg_val is_inside(const struct chain_slab *t, struct cg_val at, struct cg_val k)
 {
     struct cg *g = t->m.g;
-    const struct cg_val rows = operand(t)->side == MATMUL_A ? t->m.m : t->m.n;
-    const struct cg_val p = cg_binary(g, OP_LT, at, cg_convert(g, rows, DT_U32));
-    return cg_binary(g, OP_LAND, p, cg_binary(g, OP_LT, k, cg_convert(g, t->m.k, DT_U32)));
+    const bool is_left = operand(t)->side == MATMUL_A;
+    const struct cg_val rows = is_left ? t->m.m : t->m.n;
+    struct cg_val p = cg_bool(g, true);
+    if (is_left ? !t->m.whole_rows : !t->m.whole_cols)
+        p = cg_binary(g, OP_LT, at, cg_convert(g, rows, DT_U32));
+    if (!t->m.whole_k)
+        p = cg_binary(g, OP_LAND, p, cg_binary(g, OP_LT, k, cg_convert(g, t->m.k, DT_U32)));
+    return p;
+}
+
+/* Bytes of a piece that are copied, others being zeros: a u32; -1: all. */
+static int32_t bytes_of(const struct chain_slab *t, struct cg_val inside)
+{
+    struct cg *g = t->m.g;
+    int64_t always;
+    if (cg_is_const(inside, &always) && always)
+        return -1;
+    return cg_reg(g, cg_select(g, cg_reg(g, inside), cg_u32(MMA_CHUNK), cg_u32(0)));
+}
+
+static void copy_piece(const struct chain_slab *t, uint32_t n, struct ptx_operand from,
+                       int32_t bytes)
+{
+    const struct ptx_operand to = target(t, n);
+    mma_copy_async(t->m.g, exists(t, n), to, from, MMA_CHUNK, bytes);
 }
 
 /* What `at` is in the operand, where rows are packed. Is there a row, and such a term? */
@@ -145,11 +211,44 @@ static void copy_packed_pieces(struct chain_slab *t, struct cg_val at, struct cg
     const struct cg_val e = first_element(t), term = k_of(t, k, cg_u32(0), e);
     for (uint32_t n = 0; n < t->count; n++) {
         struct cg_val row = cg_add(g, at, row_of(t, n));
-        const struct cg_val inside = stand_in_group(t, &row, term);
-        const struct cg_val bytes = cg_select(g, cg_reg(g, inside), cg_u32(MMA_CHUNK), cg_u32(0));
+        const int32_t bytes = bytes_of(t, stand_in_group(t, &row, term));
         const int32_t from = cg_reg(g, address(t, row, k, cg_u32(0), e));
-        const struct ptx_operand to = target(t, n);
-        mma_copy_async(g, exists(t, n), to, ptx_mem(from, 0), MMA_CHUNK, cg_reg(g, bytes));
+        copy_piece(t, n, ptx_mem(from, 0), bytes);
+    }
+}
+
+/* The address of the operand's element (at, k), where other tensors say where it is. */
+static int32_t find_row(struct chain_slab *t, struct cg_val at, struct cg_val k,
+                        struct cg_val inside)
+{
+    struct cg *g = t->m.g;
+    const struct matmul_form *f = t->m.f;
+    const struct lang_expr *e = t->gathered;
+    const size_t bound = g->bindings.n;
+    struct cg_val sub[VARIANT_RANK];
+    for (uint32_t b = 0; b < f->nbatch; b++)
+        cg_bind(g, f->batch[b], t->m.batch[b], false);
+    cg_bind(g, f->j, cg_index(g, at), false);
+    cg_bind(g, f->k, cg_index(g, k), false);
+    g->converts = true;
+    const struct cg_guard before = cg_guard(g, inside, true);
+    for (uint32_t i = 0; i < e->nargs; i++)
+        sub[i] = cg_index(g, cg_expr(g, e->args[i]));
+    cg_unguard(g, before);
+    g->converts = false;
+    g->bindings.n = bound;
+    const struct cg_place_of p = cg_address(g, e->sym, cg_flat_index(g, e->sym, e->nargs, sub));
+    return cg_reg(g, cg_binary(g, OP_ADD, cg_value(DT_I64, p.base), cg_int(DT_I64, p.offset)));
+}
+
+static void copy_gathered_pieces(struct chain_slab *t, struct cg_val at, struct cg_val k)
+{
+    const struct cg_val e = first_element(t);
+    for (uint32_t n = 0; n < t->count; n++) {
+        const struct cg_val r = row_of(t, n), x = at_of(t, at, r, e), y = k_of(t, k, r, e);
+        const struct cg_val inside = is_inside(t, x, y);
+        const int32_t bytes = bytes_of(t, inside);
+        copy_piece(t, n, ptx_mem(find_row(t, x, y, inside), 0), bytes);
     }
 }
 
@@ -161,15 +260,13 @@ static void copy_pieces(struct chain_slab *t, struct cg_val at, struct cg_val k)
     for (uint32_t n = 0; n < t->count; n++) {
         const struct cg_val r = row_of(t, n);
         const struct cg_val term = k_of(t, k, r, e);
-        const struct cg_val inside = is_inside(t, at_of(t, at, r, e), term);
-        const struct cg_val bytes = cg_select(g, cg_reg(g, inside), cg_u32(MMA_CHUNK), cg_u32(0));
-        if (n) {
+        const int32_t bytes = bytes_of(t, is_inside(t, at_of(t, at, r, e), term));
+        if (n && !t->next_bytes) {
             const int32_t next = cg_new(g, DT_I64);
             PTX(&g->b, "add.s64", ptx_r(next), ptx_r(from), t->next_row);
             from = next;
         }
-        const struct ptx_operand to = target(t, n);
-        mma_copy_async(g, exists(t, n), to, ptx_mem(from, 0), MMA_CHUNK, cg_reg(g, bytes));
+        copy_piece(t, n, ptx_mem(from, n * t->next_bytes), bytes);
     }
 }
 
@@ -214,8 +311,10 @@ static void compute_piece(struct chain_slab *t, uint32_t n, struct cg_val at, st
 
 static void bring(struct chain_slab *t, struct cg_val at, struct cg_val k)
 {
-    if (t->is_async) {
-        if (t->packed)
+    if (t->is_async || t->gathered) {
+        if (t->gathered)
+            copy_gathered_pieces(t, at, k);
+        else if (t->packed)
             copy_packed_pieces(t, at, k);
         else
             copy_pieces(t, at, k);

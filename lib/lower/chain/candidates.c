@@ -44,13 +44,13 @@ bool chain_check_wgmma_tile(struct cg *g, const struct chain_tensor *t,
     return true;
 }
 
-const char *chain_word_of_wgmma(const struct chain_options *want)
+const char *chain_word_of_wgmma(const struct chain_options *want, bool has_stages)
 {
-    return want->stages     ? "stages"
-           : want->turns    ? "pingpong"
-           : want->overlaps ? "overlap"
-           : want->blocks   ? "blocks"
-                            : NULL;
+    return want->stages && !has_stages ? "stages"
+           : want->turns               ? "pingpong"
+           : want->overlaps            ? "overlap"
+           : want->blocks              ? "blocks"
+                                       : NULL;
 }
 
 /* ---- worth trying ---------------------------------------------------------------------------- */
@@ -109,12 +109,26 @@ static void mma_candidates(struct arena *a, int64_t rows, struct lower_candidate
                         warps[i] * high, wide[k], warps[i]);
 }
 
+/* Warps that share 16 rows, with some stages each. */
+static void sharer_candidates(struct arena *a, unsigned split, struct lower_candidates *out)
+{
+    static const unsigned wide[] = {16, 32, 64}, warps[] = {1, 2, 4, 8};
+    for (size_t i = 0; i < COUNT(warps); i++)
+        for (size_t k = 0; k < COUNT(wide); k++)
+            for (unsigned stages = 1; stages <= 3; stages++)
+                add(a, out,
+                    "{strategy: chain, mma: sync, tile: [16, %u], warps: %u, split: %u, "
+                    "stages: %u}",
+                    wide[k], warps[i], split, stages);
+}
+
 /* Few rows leave multiprocessors idle, unless blocks share them. */
 static void split_candidates(struct arena *a, struct lower_candidates *out)
 {
-    static const unsigned wide[] = {16, 32, 64, 128}, warps[] = {1, 2, 4};
+    static const unsigned wide[] = {16, 32, 64, 128}, warps[] = {2, 4};
     for (unsigned split = 1; split <= 64; split *= 2) {
         add(a, out, "{strategy: chain, split: %u}", split);
+        sharer_candidates(a, split, out);
         for (size_t i = 0; i < COUNT(warps); i++)
             for (size_t k = 0; k < COUNT(wide); k++)
                 add(a, out, "{strategy: chain, mma: sync, tile: [%u, %u], warps: %u, split: %u}",

@@ -43,7 +43,7 @@
  *   chain/store.c    outputs of those
  *   chain/bring.c    operands' tiles, from memory to shared memory, by all threads
  *   chain/multiply.c instructions of mma.sync on these
- *   chain/mma.c      the kernel by mma.sync
+ *   chain/mma.c      the kernel by mma.sync (chain/mma.h)
  *   chain/wgmma.c    the kernel by wgmma (chain/wgmma.h)
  *   chain/losses.c   what sums lose
  *   chain/strategy.c the strategy
@@ -263,6 +263,7 @@ struct chain_tile {
     /* Of each 16 columns a lane has four neighbours, 4 c to 4 c + 3: those of even numbers are in
      * the first 8. Otherwise they are as above. */
     bool fours;
+    bool half;   /* there are at most 8 rows: words of others are not used, or 0 */
     bool eights; /* there are a multiple of 8 columns wherever the entry is taken */
     bool packs;  /* rows are those of .t->pack */
     struct cg_val row[CHAIN_AXES];    /* i64; that of .t->i is not used; of .t->pack's the first */
@@ -315,7 +316,12 @@ static inline const struct chain_stream *chain_tile_stream(const struct chain_ti
 /* Rows of a lane's. */
 static inline uint32_t chain_tile_rows(const struct chain_tile *x)
 {
-    return 2 * x->high;
+    return x->half ? 1 : 2 * x->high;
+}
+/* Is the word of a lane's four of 8 columns one of a row that there may be? */
+static inline bool chain_tile_uses(const struct chain_tile *x, uint32_t word)
+{
+    return !x->half || word % 4 < 2;
 }
 /* What stream n has of the lane's row so far. */
 static inline struct cg_val chain_tile_state(const struct chain_tile *x, uint32_t n, uint32_t row)
@@ -479,22 +485,30 @@ struct lang_expr *chain_repair(struct cg *g, const struct chain_tensor *t);
 /* ---- chain/split.c --------------------------------------------------------------------------- */
 
 /* Blocks that share the j of their rows, each of which takes so many tiles that lie side by side;
- * the last one to be done goes on with what all have found. */
+ * the last one to be done goes on with what all have found. Warps of a block may share its part in
+ * the same way; then the first one goes on with what all have found. */
 struct chain_split {
     struct lang_expr *splits;    /* blocks that share, as the launch computes it; NULL: 1 */
     struct lang_expr *groups;    /* of so many blocks */
     struct cg_val number, group; /* u32: the block's in its group; the group's */
     struct cg_val count;         /* u32: of them */
     struct cg_val thread;        /* u32 */
-    uint32_t threads;            /* of a block */
+    uint32_t threads;            /* of a block, those that have rows */
+    uint32_t sharers;            /* warps that share the rows of one; 0: none do */
+    struct cg_val sharer;        /* u32: the thread's of these */
+    uint32_t before, bytes;      /* of shared memory: in front of the first one's, and of each */
+    int32_t shared;              /* u32: the address of all */
     /* The sizes for which the launch takes this entry: those that meet .when and not .unless; NULL:
      * all, none. */
     struct lang_expr *when, *unless;
 };
 /* Can what the streams have be kept in memory? */
 bool chain_can_split(const struct chain_tensor *t);
-/* The block's part of [x->from, x->to), whose first is a multiple of x->wide: so becomes that. */
-void chain_split_range(struct chain_tile *x, const struct chain_split *s);
+/* Bytes of what a warp that shares rows leaves. */
+uint32_t chain_split_bytes(const struct chain_tensor *t, uint32_t high, uint32_t columns);
+/* Share number x->share of [x->from, x->to), whose first is a multiple of x->wide: so becomes that.
+ */
+void chain_split_range(struct chain_tile *x);
 /* After its tiles: jumps to `skip` unless the block goes on. */
 void chain_split_join(struct chain_tile *x, const struct chain_split *s, uint32_t skip);
 
@@ -519,14 +533,17 @@ struct chain_slab {
     uint32_t threads;      /* of the block */
     /* found by chain_slab_begin(): */
     bool is_async;
-    uint32_t row_step, count;    /* rows from a thread's piece to its next; pieces of a thread */
-    struct cg_val row, piece;    /* u32: of the thread's first */
-    int32_t to, takes_part;      /* u32: shared address of that; predicate, -1: always */
-    struct ptx_operand next_row; /* 64 bits: bytes in memory from a piece to the next */
+    uint32_t row_step, count; /* rows from a thread's piece to its next; pieces of a thread */
+    struct cg_val row, piece; /* u32: of the thread's first */
+    int32_t to, takes_part;   /* u32: shared address of that; predicate, -1: always */
+    const struct lang_expr *gathered; /* see find_gathered() there */
+    int64_t next_bytes;               /* in memory from a piece to the next, if that is known; */
+    struct ptx_operand next_row;      /* 0: these, of 64 bits */
 };
 /* Bytes of the tile. */
 uint32_t chain_slab_bytes(const struct chain_slab *t);
-/* .m to .threads are set; thread: u32. */
+/* .m to .threads are set; thread: u32. .m.whole_cols, .whole_k: nothing of a tile that is brought
+ * is outside of the operand that way. */
 void chain_slab_begin(struct chain_slab *t, struct cg_val thread);
 /* Brings the tile whose first row (column) of the operand is `at`, and whose first term is k, both
  * u32: by cp.async where it may, which the caller commits. What is outside of the operand is 0. */
@@ -563,8 +580,8 @@ struct chain_options {
     uint32_t tile[2]; /* rows of a block, j of a step */
     uint32_t warps;   /* of a block, those that multiply */
     uint32_t split;   /* blocks that share rows */
+    uint32_t stages;  /* of k, and of v */
     /* wgmma: */
-    uint32_t stages;          /* of k, and of v */
     uint32_t turns, overlaps; /* enum chain_choice */
     uint32_t blocks;          /* enum chain_blocks */
 };
@@ -576,9 +593,12 @@ struct chain_plan {
     bool packs;                 /* see struct chain_tile */
     /* blocks that share rows: at most, or 0: as many as the device has room for */
     uint32_t split;
+    /* mma.sync: warps that share the rows of one, each with .stages of its own; 0: all warps have
+     * rows of their own, and bring tiles together */
+    uint32_t sharers;
     uint32_t keeps;          /* wgmma: registers of the producer's threads */
     uint32_t group;          /* wgmma, of 8 bits: columns that are added of a tile alone at once */
-    uint32_t stages;         /* wgmma: of k, and of v, in shared memory */
+    uint32_t stages;         /* of k, and of v, in shared memory */
     uint32_t queries;        /* wgmma: of q */
     enum chain_choice turns; /* wgmma: warpgroups multiply by turns */
     enum chain_choice overlaps;      /* wgmma: the tile before is multiplied under a tile's terms */
@@ -595,6 +615,8 @@ uint32_t chain_columns(const struct chain_tensor *t, uint32_t most);
 uint32_t chain_unit(const struct chain_tensor *t);
 /* Has a thread registers for its words? */
 bool chain_mma_has_registers(const struct chain_tensor *t, const struct chain_plan *p);
+enum { CHAIN_SHARERS = 4 }; /* warps of a multiprocessor, where some share rows */
+uint32_t chain_mma_threads(const struct chain_plan *p);
 /* Bytes of dynamic shared memory. */
 uint32_t chain_mma_shared(const struct chain_tensor *t, const struct chain_plan *p);
 /* Code for the entry that has begun: its launch's grid. c: what the operands need is required. */
@@ -639,8 +661,9 @@ bool chain_check_tile(struct cg *g, const struct chain_tensor *t, const struct c
 /* Does the schedule say tiles that wgmma can have? False after an error. */
 bool chain_check_wgmma_tile(struct cg *g, const struct chain_tensor *t,
                             const struct chain_options *want);
-/* What only wgmma heeds, of what the schedule says; NULL: nothing. */
-const char *chain_word_of_wgmma(const struct chain_options *want);
+/* What only wgmma heeds, of what the schedule says; NULL: nothing. has_stages: stages are heeded
+ * without it. */
+const char *chain_word_of_wgmma(const struct chain_options *want, bool has_stages);
 strategy_candidates chain_candidates;
 
 #endif

@@ -64,8 +64,9 @@ static struct cg_val find_infinite(struct chain_tile *x)
         all[i] = i || x->bad < 0 ? chain_f32(g, 0) : cg_value(DT_F32, x->bad);
     for (uint32_t c = 0; c < x->t->ncolumn; c++)
         for (uint32_t w = 0; w < x->high * x->columns / 2; w++)
-            all[w % CHAINS] =
-                cg_fma(g, cg_value(DT_F32, x->sum[c][w]), chain_f32(g, 0), all[w % CHAINS]);
+            if (chain_tile_uses(x, w))
+                all[w % CHAINS] =
+                    cg_fma(g, cg_value(DT_F32, x->sum[c][w]), chain_f32(g, 0), all[w % CHAINS]);
     for (uint32_t i = 1; i < CHAINS; i++)
         all[0] = cg_binary(g, OP_ADD, all[0], all[i]);
     return all[0];

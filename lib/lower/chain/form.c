@@ -304,6 +304,14 @@ static bool has_range(const struct chain_form *f, const struct chain_stream *s)
     return false;
 }
 
+/* Are the extents equal? A product with a dimension that is fixed may be written out or computed.
+ */
+static bool is_same_extent(const struct lang_expr *x, const struct lang_expr *y)
+{
+    int64_t i, j;
+    return inspect_same_expr(x, y) || (lang_const_int(x, &i) && lang_const_int(y, &j) && i == j);
+}
+
 /* Makes sure that j ends where the stream does, or where what it reads does. */
 static bool set_extent(struct build *x, const struct lang_expr *e, const struct chain_stream *s)
 {
@@ -321,7 +329,7 @@ static bool set_extent(struct build *x, const struct lang_expr *e, const struct 
         f->j->dims[0] = n;
         return f->ends = true;
     }
-    if (n && inspect_same_expr(f->j->dims[0], n))
+    if (n && is_same_extent(f->j->dims[0], n))
         return true;
     no(x, e->span, "'%s' has another range than in the first reduction", e->index[0]->name);
     return false;

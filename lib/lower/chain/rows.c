@@ -71,7 +71,7 @@ static void find_rows(struct chain_tile *x)
 {
     struct cg *g = x->g;
     const struct cg_val group = cg_binary(g, OP_SHR, x->lane, cg_u32(2));
-    for (uint32_t n = 0; n < 2 * x->high; n++) {
+    for (uint32_t n = 0; n < chain_tile_rows(x); n++) {
         const struct cg_val in_warp = cg_add(g, group, cg_u32(n * 8));
         x->at[n] = chain_row_of(x, cg_add(g, x->first, in_warp));
     }
@@ -139,7 +139,7 @@ void chain_tile_find_ranges(struct chain_tile *x)
 {
     struct cg *g = x->g;
     for (uint32_t i = 0; i < x->t->f->nstream; i++)
-        for (uint32_t n = 0; n < 2 * x->high; n++) {
+        for (uint32_t n = 0; n < chain_tile_rows(x); n++) {
             const size_t bound = g->bindings.n;
             chain_bind_row(x, n);
             x->low[i][n] = chain_bound(x, x->t->f->stream[i].low);

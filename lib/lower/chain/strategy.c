@@ -196,7 +196,7 @@ static bool lower_mma(struct cg *g, const struct chain_tensor *t, struct chain_p
                       struct variant_set *all)
 {
     struct variant_condition c = variant_condition(g);
-    const uint32_t threads = p->warps * 32, unit = chain_unit(t);
+    const uint32_t threads = chain_mma_threads(p), unit = chain_unit(t);
     uint32_t shared = chain_mma_shared(t, p);
     for (; shared > g->target->shared_optin && p->wide % (2 * unit) == 0;
          shared = chain_mma_shared(t, p))
@@ -292,6 +292,57 @@ static struct lang_expr *rows_of(struct cg *g, const struct chain_tensor *t, enu
     return lx_and(g->a, lx_at_least(g->a, t->pack.member->dims[0], 2), most_rows(g, i, HALF_ROWS));
 }
 
+/* Does the schedule say of several warps, or of one alone, that they have 16 or 32 rows together?
+ */
+static bool shares_rows(const struct chain_options *want)
+{
+    const uint32_t rows = want->tile[0];
+    return rows && rows <= 16 * CHAIN_HIGH && (want->warps == 1 || want->warps * 16 > rows);
+}
+
+/* The blocks of few rows, if that is known: 0: it is not. */
+static int64_t blocks_of(const struct chain_tensor *t, const struct chain_plan *p)
+{
+    const bool packs = chain_can_pack(t);
+    const struct lang_symbol *rows = chain_rows_index(t, packs);
+    const int64_t high = (int64_t)p->high * 16;
+    int64_t n = 1, each;
+    if (rows && !lang_const_int(rows->dims[0], &n))
+        return 0;
+    n = n < 1 ? 1 : (n + high - 1) / high;
+    for (uint32_t a = 0; a < t->f->nrow; a++) {
+        if (a == t->i)
+            continue;
+        if (!lang_const_int(chain_batch_index(t, packs, a)->dims[0], &each) || each > INT32_MAX / n)
+            return 0;
+        n *= each < 1 ? 1 : each;
+    }
+    return n;
+}
+
+/* Chooses how many warps share the rows that are one's, and how many stages each has. A
+ * multiprocessor has four such warps: what is on its way at the same time is more than a memory of
+ * 3 TB/s and 700 ns needs. If there is a block for each, blocks leave little for others. Where
+ * there are more blocks than that warps share less, so that all of them run at the same time. */
+static void choose_sharers(const struct ptx_target *target, const struct chain_tensor *t,
+                           const struct chain_options *want, struct chain_plan *p)
+{
+    enum { STAGES = 2 };
+    const int64_t blocks = blocks_of(t, p), room = (int64_t)lower_multiprocessors(target);
+    p->sharers = want->warps ? want->warps : CHAIN_SHARERS;
+    while (!want->warps && p->sharers > 1 && blocks * p->sharers > room * CHAIN_SHARERS)
+        p->sharers /= 2;
+    p->stages = want->stages ? want->stages : STAGES;
+    while (chain_mma_shared(t, p) > target->shared_optin) {
+        if (p->stages > 1 && !want->stages)
+            p->stages--;
+        else if (p->sharers > 1 && !want->warps)
+            p->sharers /= 2;
+        else
+            return;
+    }
+}
+
 /* As many as a group's rows need, if these are known. */
 static uint32_t warps_of_group(const struct chain_tensor *t)
 {
@@ -302,15 +353,19 @@ static uint32_t warps_of_group(const struct chain_tensor *t)
 
 /* The plan for so many terms and columns at most. Code for sizes that are not known is several
  * entries, and each of them half as long. */
-static struct chain_plan plan_of(const struct chain_tensor *t, const struct chain_options *want,
-                                 uint32_t most, bool open, enum kind kind)
+static struct chain_plan plan_of(const struct ptx_target *target, const struct chain_tensor *t,
+                                 const struct chain_options *want, uint32_t most, bool open,
+                                 enum kind kind)
 {
-    enum { FEW_COLUMNS = 128 };
+    enum { FEW_COLUMNS = 128, SHORT_COLUMNS = 64 };
     const uint32_t columns = chain_columns(t, most);
     const bool splits = chain_has_splits(t), bytes = chain_has_bytes(t);
     const bool short_steps = splits || (bytes && columns > FEW_COLUMNS);
-    const bool narrow = (open && kind != MANY && kind != GROUP) || short_steps;
-    struct chain_plan p = {.warps = want->warps     ? want->warps
+    const bool narrow = (open && kind != MANY && kind != GROUP) || short_steps ||
+                        (kind == FEW && columns > SHORT_COLUMNS);
+    const bool shares = shares_rows(want);
+    struct chain_plan p = {.warps = shares          ? 1
+                                    : want->warps   ? want->warps
                                     : kind == FEW   ? 1
                                     : kind == GROUP ? warps_of_group(t)
                                                     : 4,
@@ -327,6 +382,8 @@ static struct chain_plan plan_of(const struct chain_tensor *t, const struct chai
         p.high = want->tile[0] / (p.warps * 16);
     while (!want->tile[1] && p.wide > chain_unit(t) && !chain_mma_has_registers(t, &p))
         p.wide /= 2;
+    if (kind == FEW || shares)
+        choose_sharers(target, t, want, &p);
     return p;
 }
 
@@ -469,7 +526,7 @@ static bool lower_tensor(struct cg *g, const struct chain_tensor *t,
         }
         if (all->done || !is_wanted(g, t, want, kind))
             continue;
-        struct chain_plan p = plan_of(t, want, entries[open][n].most, open, kind);
+        struct chain_plan p = plan_of(g->target, t, want, entries[open][n].most, open, kind);
         choose_rows(g, t, kind, &p);
         if (!chain_check_tile(g, t, &p, want->tile[0]))
             return false;
@@ -499,6 +556,13 @@ static bool lower_repair(struct cg *g, const struct chain_tensor *t, const struc
     return !g->failed;
 }
 
+/* Is there an entry whose warps have stages of their own? */
+static bool has_stages(struct cg *g, const struct fitting *f, const struct chain_options *want)
+{
+    return f->has_tensor && want->mma != CHAIN_BY_NONE &&
+           (shares_rows(want) || is_wanted(g, &f->tensor, want, FEW));
+}
+
 /* Is wgmma taken? Where nobody says, unless the tile or the split is mma.sync's. */
 static bool takes_wgmma(struct cg *g, const struct fitting *f, const struct chain_options *want,
                         struct buf *why)
@@ -518,11 +582,12 @@ static bool lower(struct cg *g, void *form, const void *options)
     if ((want->mma == CHAIN_BY_SYNC || want->mma == CHAIN_BY_WGMMA) && !f->has_tensor)
         return cg_error(g, schedule_span(g, "mma"), "tensor cores do not fit: %s", f->no_tensor);
     const bool by_wgmma = takes_wgmma(g, f, want, &why);
-    const char *const other = by_wgmma ? NULL : chain_word_of_wgmma(want);
+    const char *const other = by_wgmma ? NULL : chain_word_of_wgmma(want, has_stages(g, f, want));
     if (want->mma == CHAIN_BY_WGMMA && !by_wgmma)
         return cg_error(g, schedule_span(g, "mma"), "wgmma does not fit: %s", buf_text(&why));
     if (other)
-        return cg_error(g, schedule_span(g, other), "'%s' is for 'mma: wgmma'", other);
+        return cg_error(g, schedule_span(g, other), "'%s' is for 'mma: wgmma'%s", other,
+                        strcmp(other, "stages") == 0 ? ", or for few rows" : "");
     const bool by_tensor = f->has_tensor && want->mma != CHAIN_BY_NONE;
     const bool skips = by_tensor && f->tensor.f->exact;
     if (skips)
@@ -546,7 +611,7 @@ static const struct strategy_option options[] = {
      "[ROWS, TERMS]"},
     {"warps", OPTION_NUMBER, 1, 16, AT(warps), "warps of a block, those that multiply"},
     {"split", OPTION_NUMBER, 1, 256, AT(split), "blocks that share rows at most, by mma.sync"},
-    {"stages", OPTION_NUMBER, 1, 16, AT(stages), "steps in shared memory, by wgmma"},
+    {"stages", OPTION_NUMBER, 1, 16, AT(stages), "steps in shared memory, by wgmma or of few rows"},
     {"pingpong", OPTION_WORD, 0, 0, AT(turns), "whether warpgroups multiply by turns, by wgmma",
      .words = yes_no},
     {"overlap", OPTION_WORD, 0, 0, AT(overlaps),

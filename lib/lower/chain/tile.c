@@ -50,6 +50,8 @@ static void make_columns(struct chain_tile *x, uint32_t n)
         x->sum[n][i] = cg_new_mutable(g, DT_F32);
     for (uint32_t i = 0; i < words; i++)
         x->word[n][i] = cg_new_mutable(g, DT_U32);
+    for (uint32_t i = 1; i < words && x->half; i += 2)
+        cg_move(g, x->word[n][i], cg_u32(0));
     for (uint32_t i = 0; i < chain_tile_rows(x); i++)
         x->scale[n][i] = cg_new_mutable(g, DT_F32);
 }

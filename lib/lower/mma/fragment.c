@@ -189,10 +189,12 @@ void mma_load_words(struct cg *g, const struct mma_lay *l, const int32_t *at, ui
 void mma_copy_async(struct cg *g, int32_t exists, struct ptx_operand to, struct ptx_operand from,
                     uint32_t piece, int32_t bytes)
 {
-    ptx_emit(&g->b, exists, false,
-             piece == MMA_CHUNK ? "cp.async.cg.shared.global.L2::128B"
-                                : "cp.async.ca.shared.global",
-             PTX_ARGS(to, from, ptx_imm(piece), ptx_r(bytes)));
+    const char *const m = piece == MMA_CHUNK ? "cp.async.cg.shared.global.L2::128B"
+                                             : "cp.async.ca.shared.global";
+    if (bytes < 0)
+        ptx_emit(&g->b, exists, false, m, PTX_ARGS(to, from, ptx_imm(piece)));
+    else
+        ptx_emit(&g->b, exists, false, m, PTX_ARGS(to, from, ptx_imm(piece), ptx_r(bytes)));
 }
 
 void mma_commit_copies(struct cg *g)

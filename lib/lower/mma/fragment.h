@@ -71,7 +71,7 @@ uint32_t mma_row_of(const struct mma_lay *l, uint32_t i, uint32_t half);
 uint32_t mma_pair_of(const struct mma_lay *l, uint32_t i);
 
 /* cp.async of 4, 8 or 16 bytes to [to], where exists holds (-1: always); bytes behind the first
- * `bytes`, a u32, are zeros. */
+ * `bytes`, a u32, are zeros; -1: none are. */
 void mma_copy_async(struct cg *g, int32_t exists, struct ptx_operand to, struct ptx_operand from,
                     uint32_t piece, int32_t bytes);
 /* The copies so far are a group; all groups but the latest `but` are there, for the thread. */
