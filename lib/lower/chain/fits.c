@@ -446,6 +446,17 @@ static enum chain_choice turns_of(const struct chain_tensor *t, const struct cha
     return want ? want : turns ? CHAIN_YES : CHAIN_NO;
 }
 
+/* One more where there is room for it and sums are multiplied one by one, since a tile stays until
+ * the last of them is done. */
+static uint32_t stages_of(const struct ptx_target *target, const struct chain_tensor *t,
+                          const struct chain_plan *p)
+{
+    struct chain_plan more = *p;
+    more.stages++;
+    const bool fits = chain_wgmma_shared(t, &more) <= target->shared_optin;
+    return p->stages + (fits && chain_wgmma_is_apart(t, p));
+}
+
 /* Where there is room the next item's q comes while this one's is read. */
 static uint32_t queries_of(const struct ptx_target *target, const struct chain_tensor *t,
                            const struct chain_plan *p)
@@ -472,6 +483,7 @@ bool chain_wgmma_plan(const struct ptx_target *target, const struct chain_tensor
         p->warps = n * CHAIN_WARPS;
         p->turns = turns_of(t, p, want.turns);
         if (find_tiles(target, t, p, widest, narrowest)) {
+            p->stages = want.stages ? want.stages : stages_of(target, t, p);
             p->queries = queries_of(target, t, p);
             return true;
         }
