@@ -298,6 +298,7 @@ struct chain_tile {
      */
     const struct lang_expr *scale_by;
     uint32_t scaled;
+    bool deep;             /* terms may all be so far below it that they are subnormal */
     bool masks;            /* all terms but the maximum's are 0 where that's own is -inf */
     struct cg_val inside;  /* in a step: is the element a term? A constant or a predicate */
     struct cg_val first_j; /* in a step: the lane's first j, */

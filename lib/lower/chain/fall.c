@@ -69,15 +69,25 @@ static struct cg_val product_of(struct chain_tile *x, struct cg_val b)
     return cg_binary(x->g, OP_MUL, b, factor_of(x, b));
 }
 
-static struct cg_val exp2_of(struct cg *g, struct cg_val v)
+static struct cg_val approx_exp2(struct cg *g, struct cg_val v)
 {
     return cg_value(DT_F32, CG(g, PTX_F32, "ex2.approx.ftz.f32", cg_op(g, v)));
+}
+
+/* Below 2^-126 it is 0, but where that may count: there it is a root's square. */
+static struct cg_val exp2_of(struct chain_tile *x, struct cg_val v)
+{
+    struct cg *g = x->g;
+    if (!x->deep)
+        return approx_exp2(g, v);
+    const struct cg_val root = approx_exp2(g, cg_binary(g, OP_MUL, v, chain_f32(g, 0.5)));
+    return cg_binary(g, OP_MUL, root, root);
 }
 
 struct cg_val chain_fall(struct chain_tile *x, struct cg_val from, struct cg_val b)
 {
     const struct cg_val minus = cg_unary(x->g, OP_NEG, product_of(x, b));
-    return exp2_of(x->g, cg_fma(x->g, from, factor_of(x, b), minus));
+    return exp2_of(x, cg_fma(x->g, from, factor_of(x, b), minus));
 }
 
 struct cg_val chain_fall_raw(struct chain_tile *x, struct cg_val raw, struct cg_val b)
@@ -85,7 +95,7 @@ struct cg_val chain_fall_raw(struct chain_tile *x, struct cg_val raw, struct cg_
     struct cg *g = x->g;
     const struct cg_val minus = cg_unary(g, OP_NEG, product_of(x, b));
     const struct cg_val by = cg_binary(g, OP_MUL, cg_expr(g, x->scale_by), factor_of(x, b));
-    return exp2_of(g, cg_fma(g, raw, by, minus));
+    return exp2_of(x, cg_fma(g, raw, by, minus));
 }
 
 struct cg_val chain_is_coarse(struct chain_tile *x, struct cg_val b)
@@ -115,7 +125,7 @@ static struct cg_val base_at(struct chain_tile *x, uint32_t n, uint32_t row, str
 static struct cg_val falls(struct chain_tile *x, struct cg_val was, struct cg_val now)
 {
     const struct cg_val to = product_of(x, now), from = product_of(x, was);
-    return exp2_of(x->g, cg_binary(x->g, OP_SUB, from, to));
+    return exp2_of(x, cg_binary(x->g, OP_SUB, from, to));
 }
 
 struct cg_val chain_rescaling(struct chain_tile *x, uint32_t n, uint32_t row, struct cg_val was)
@@ -126,15 +136,19 @@ struct cg_val chain_rescaling(struct chain_tile *x, uint32_t n, uint32_t row, st
     was = base_at(x, n, row, was);
     if (chain_is_rough(x) && chain_is_plain(of))
         return falls(x, was, now);
+    const int32_t same = cg_reg(g, cg_binary(g, OP_EQ, was, now)); /* infinities, too */
+    const struct cg_val one = chain_f32(g, 1);
     struct cg_val by = cg_binary(g, OP_SUB, was, now);
-    if (!of->weight)
-        return cg_library(g, of->base2 ? "exp2_f32" : "exp_falling_f32", 1, &by);
+    if (!of->weight) {
+        by = cg_library(g, of->base2 ? "exp2_f32" : "exp_falling_f32", 1, &by);
+        return cg_select(g, same, one, by);
+    }
     const size_t bound = g->bindings.n;
     chain_bind_row(x, row);
     by = cg_binary(g, OP_MUL, cg_unary(g, OP_NEG, by),
                    cg_convert(g, cg_expr(g, of->weight), DT_F32));
     g->bindings.n = bound;
-    return cg_library(g, of->base2 ? "exp2_f32" : "exp_f32", 1, &by);
+    return cg_select(g, same, one, cg_library(g, of->base2 ? "exp2_f32" : "exp_f32", 1, &by));
 }
 
 static bool is_name(const struct lang_expr *e, const struct lang_symbol *sym)
@@ -169,6 +183,37 @@ static bool is_uniform(const struct chain_tile *x, const struct lang_expr *e)
     for (uint32_t i = 0; i < e->nargs; i++)
         uniform &= is_uniform(x, e->args[i]);
     return uniform;
+}
+
+static bool selects(const struct lang_expr *e)
+{
+    bool some = e->kind == E_COND;
+    for (uint32_t i = 0; i < e->nargs && !some; i++)
+        some = selects(e->args[i]);
+    return some;
+}
+
+static bool same_end(const struct lang_expr *x, const struct lang_expr *y)
+{
+    return x == y || (x && y && matmul_same(x, y));
+}
+
+/* May a row's maximum be of j that are no terms of its sums, so that all of these are far below
+ * it? */
+static bool is_deep(const struct chain_tile *x)
+{
+    const struct chain_form *f = x->t->f;
+    bool deep = false;
+    for (uint32_t n = 0; n < f->nstream; n++) {
+        const struct chain_stream *s = &f->stream[n];
+        if (s->running < 0)
+            continue;
+        const struct chain_stream *top = &f->stream[s->running];
+        const struct lang_expr *term = s->has_column ? s->part[0].e : s->term;
+        deep |= !same_end(s->low, top->low) || !same_end(s->high, top->high) ||
+                (selects(term) && !selects(top->term));
+    }
+    return deep;
 }
 
 /* The w of e, which is w times score n; NULL: it is none. */
@@ -229,6 +274,7 @@ static bool falls_off(const struct chain_tile *x, const struct chain_stream *s)
 void chain_fall_begin(struct chain_tile *x)
 {
     x->top = find_top(x);
+    x->deep = is_deep(x);
     x->scale_by = NULL;
     x->masks = x->top >= 0;
     if (x->top < 0)
@@ -337,7 +383,7 @@ static struct cg_val settling(struct chain_tile *x, uint32_t n, uint32_t row, bo
     if (!exactly)
         return falls(x, was, now);
     const struct cg_val minus = cg_unary(g, OP_NEG, now);
-    return exp2_of(g, cg_fma(g, minus, factor_of(x, was), product_of(x, was)));
+    return exp2_of(x, cg_fma(g, minus, factor_of(x, was), product_of(x, was)));
 }
 
 void chain_fall_settle(struct chain_tile *x, bool exactly)
