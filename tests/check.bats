@@ -40,7 +40,14 @@ all_pairs() {
 }
 
 @test "the library of specs gives none" {
-    run -0 kaio-verify --run -d cpu --check ${KAIO_QUICK:+--code=generic} "$KAIO_SRCDIR"/specs/*/*.yaml "$KAIO_SRCDIR"/tests/data/bodies/*.yaml
+    local step=1 spec specs=()
+    [ -z "${KAIO_QUICK-}" ] || step=2 # golden.bats emits them all
+    for spec in "$KAIO_SRCDIR"/specs/*/*.yaml "$KAIO_SRCDIR"/tests/data/bodies/*.yaml; do
+        specs+=("$spec")
+    done
+    [ ${#specs[@]} -ge 140 ]
+    # shellcheck disable=SC2046
+    run -0 kaio-verify --run -d cpu --check ${KAIO_QUICK:+--code=generic} $(printf '%s\n' "${specs[@]}" | sed -n "1~${step}p")
     [[ $output != *warning:* ]]
     [[ ${lines[-1]} == *" passed, 0 failed, "* ]]
 }

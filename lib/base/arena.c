@@ -14,6 +14,7 @@
 enum {
     ALIGN = 16,
     FIRST = 32 * 1024,
+    SMALL = 128 * 1024, /* the largest chunk of one that is made large, before huge pages */
     LARGEST = 8 * 1024 * 1024,
     WATCHED = 64 * 1024 * 1024,
     HUGE_PAGE = 2 * 1024 * 1024 /* of most machines: with others it is a hint in vain */
@@ -29,7 +30,7 @@ struct arena {
     struct chunk *head;
     unsigned char *last; /* the newest allocation, which arena_grow can extend in place */
     jmp_buf guard;
-    bool guarded, overcommit;
+    bool guarded, overcommit, is_large;
     const char *purpose;
     char failure[256];
 };
@@ -81,6 +82,11 @@ void arena_overcommit(struct arena *a, bool overcommit)
     a->overcommit = overcommit;
 }
 
+void arena_large(struct arena *a)
+{
+    a->is_large = true;
+}
+
 const char *arena_failure(const struct arena *a)
 {
     return *a->failure ? a->failure : "an allocation failed";
@@ -117,15 +123,43 @@ static void prefer_huge_pages(void *p, size_t size)
         madvise((unsigned char *)p + lead, end - (uintptr_t)p - lead, MADV_HUGEPAGE);
 }
 
+/* One that begins with a huge page, if there is room for that: what lies in front of it is left
+ * unused, and so never touched. */
+static struct chunk *new_huge_chunk(size_t size)
+{
+    struct chunk *c = calloc(1, sizeof *c + size + HUGE_PAGE);
+    if (!c)
+        return NULL;
+    c->used = -(uintptr_t)c->bytes & (HUGE_PAGE - 1);
+    c->size = size + HUGE_PAGE;
+    madvise(c->bytes + c->used, size, MADV_HUGEPAGE);
+    return c;
+}
+
 /* A chunk from the system; NULL where it has none, or would end the process for touching it. */
 static struct chunk *new_chunk(const struct arena *a, size_t size, bool is_one_piece)
 {
     if (size >= WATCHED && !a->overcommit && size > memory_left().bytes)
         return NULL;
-    struct chunk *c = calloc(1, sizeof *c + size); /* all of it is zero until it is used */
-    if (c && !is_one_piece)
+    struct chunk *c = NULL;
+    if (a->is_large && !is_one_piece && size >= HUGE_PAGE && (c = new_huge_chunk(size)))
+        return c;
+    c = calloc(1, sizeof *c + size); /* all of it is zero until it is used */
+    if (!c)
+        return NULL;
+    c->size = size;
+    if (!is_one_piece)
         prefer_huge_pages(c, size);
     return c;
+}
+
+/* That of the chunk that follows one of so many bytes. */
+static size_t next_size(const struct arena *a, size_t size)
+{
+    size_t next = 2 * size;
+    if (a->is_large && size >= SMALL)
+        next = next < HUGE_PAGE ? HUGE_PAGE : next / HUGE_PAGE * HUGE_PAGE;
+    return next < LARGEST ? next : LARGEST;
 }
 
 void *arena_alloc(struct arena *a, size_t n)
@@ -137,17 +171,13 @@ void *arena_alloc(struct arena *a, size_t n)
         n = ALIGN;
     struct chunk *c = a->head;
     if (!c || c->size - c->used < n) {
-        size_t size = c ? c->size * 2 : FIRST;
-        if (size > LARGEST)
-            size = LARGEST;
+        size_t size = c ? next_size(a, c->size) : FIRST;
         if (size < n)
             size = n;
         struct chunk *fresh = new_chunk(a, size, size == n);
         if (!fresh)
             no_memory(a, a->purpose ? n : size);
         fresh->next = c;
-        fresh->used = 0;
-        fresh->size = size;
         a->head = c = fresh;
     }
     unsigned char *p = c->bytes + c->used;

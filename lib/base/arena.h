@@ -43,6 +43,9 @@ void arena_purpose(struct arena *a, const char *what);
 /* A large piece is not asked for where less memory is left (base/memory.h), for the kernel would
  * promise it, and end the process when it is touched. With overcommit it is. */
 void arena_overcommit(struct arena *a, bool overcommit);
+/* The arena is a process's only one of many pieces: it takes 2 MB at once where 250 kB are not
+ * enough, which is no gain where one arena after the other uses the same memory. */
+void arena_large(struct arena *a);
 /* After a jump to the guard, what there was no memory for: "x takes 40 GB; the machine has 23.5 GB
  * left". */
 const char *arena_failure(const struct arena *a);

@@ -650,5 +650,8 @@ bool ref_compile(struct program *p, struct diags *d)
             if (a->recurrence && b->recurrence && a->component == b->component && !a->pointwise)
                 b->pointwise = false;
         }
+    for (size_t k = 0; k < p->reductions.n; k++)
+        if (p->reductions.v[k].r->scaled)
+            ref_note_loops(p->reductions.v[k].r, p->reductions.v[k].r->body);
     return true;
 }

@@ -57,6 +57,9 @@ struct node {
     bool half;  /* may be the variant for 16-bit results, which is exact of no argument */
     struct reduce *reduce;
     unsigned lane; /* of philox() */
+    /* ref_note_loops(): does a loop of that sum vary it? NULL: not noted */
+    const struct reduce *noted;
+    bool varies;
 };
 
 /* Anything that can be subscripted. */
@@ -260,6 +263,8 @@ struct ref_sum {
 double ref_scale(const struct frame *f, const struct reduce *r, const struct node *n, int lane);
 /* Does a loop of r vary n? */
 bool ref_loop_varies(const struct reduce *r, const struct node *n);
+/* Notes the answer for all nodes of r's term that ref_scale() asks about, once for each term. */
+void ref_note_loops(const struct reduce *r, struct node *n);
 /* The magnitude of n, a factor of a sum's term, as large as the exponents with which tensor cores
  * align it may stand for: a subnormal factor has the exponent of its type's smallest normal number.
  * *raised: that is more than its own. Evaluated in this lane before. */

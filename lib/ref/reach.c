@@ -83,6 +83,8 @@ double ref_reach(const struct frame *f, const struct reduce *r, const struct nod
 
 bool ref_loop_varies(const struct reduce *r, const struct node *n)
 {
+    if (n->noted == r)
+        return n->varies;
     for (uint32_t k = 0; k < r->nloop && !n->eval; k++)
         if (n->slot == r->loop[k].slot)
             return true;
@@ -95,6 +97,17 @@ bool ref_loop_varies(const struct reduce *r, const struct node *n)
             (inner->loop[k].lo && ref_loop_varies(r, inner->loop[k].lo)))
             return true;
     return (inner && ref_loop_varies(r, inner->body)) || (n->pad && ref_loop_varies(r, n->pad));
+}
+
+void ref_note_loops(const struct reduce *r, struct node *n)
+{
+    const bool varies = ref_loop_varies(r, n);
+    n->noted = r;
+    n->varies = varies;
+    if (n->eval == eval_fmul || n->eval == eval_fdiv || n->eval == eval_fneg ||
+        n->eval == eval_float_to_float)
+        for (uint32_t k = 0; k < n->nargs; k++)
+            ref_note_loops(r, n->args[k]);
 }
 
 double ref_scale(const struct frame *f, const struct reduce *r, const struct node *n, int lane)

@@ -634,6 +634,7 @@ with_library() {
 # A machine with the library; attention by the kernel that the fake driver knows.
 with_attention() {
     export KAIO_CUDNN_LIB=$KAIO_BUILDDIR/tests/libfakecudnn.so FAKE_CUDA_MEMORY=200000000
+    export FAKE_CUDA_US=attention:300,sdpa:300 # each launch computes: the shorter, the more of them fill a round
     attention="$KAIO_SRCDIR/specs/attention/forward.yaml b=1 heads=2 m=4 n=6 d=16 e=16"
 }
 

@@ -191,7 +191,10 @@ END
             # shellcheck disable=SC2086
             kaio-emit -t sm_80 $sizes k.yaml >k.ptx
             [ -z "$sizes" ] || losses=$(sed -nE 's,^//@ (depth|truncation|products): ,--\1=,p' k.ptx)
-            for v in v v0 v1 v2 v3; do
+            # each of infinities and NaN is repaired by a kernel of its own, which takes long to simulate
+            vs='v v0 v1 v2 v3'
+            [ -z "${KAIO_QUICK-}" ] || vs=$([ -n "$sizes" ] && echo v v1 || echo v2)
+            for v in $vs; do
                 size='m=300 n=400 d=16 e=16'
                 kaio-run -q -d cpu --check k.ptx q=q.npy k=k.npy v=$v.npy o=o.npy lse=lse.npy
                 # shellcheck disable=SC2086
@@ -272,7 +275,9 @@ END
         for sizes in "$(printf ' -D %s' $size)" ''; do
             kaio-emit -t sm_80 $sizes k.yaml >k.ptx
             grep -q k_repair k.ptx
-            for v in v v0 v1 v2 v3; do
+            vs='v v0 v1 v2 v3'
+            [ -z "${KAIO_QUICK-}" ] || vs='v v1 v2'
+            for v in $vs; do
                 kaio-run -q -d cpu --check k.ptx q=q.npy k=k.npy v=$v.npy o=o.npy
                 run -0 kaio-verify --depth=200 --truncation=400 k.yaml $size q=q.npy k=k.npy v=$v.npy o=o.npy
             done

@@ -369,7 +369,6 @@ YAML
 }
 
 @test "a schedule for whose temps there is no memory is left out, and the search goes on" {
-    unset FAKE_CUDA_BLOCK_US
     FAKE_CUDA_MEMORY=$((12 << 20)) run -0 --separate-stderr kaio-bench $quick --tune --suite=matmul --types=f32 m,n,k=32
     [[ $stderr == *"is left out: the GPU has no memory left for the "* && $stderr == *"the speed of the built-in choice"* ]]
     [[ $stderr != *error* ]]

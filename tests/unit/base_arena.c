@@ -21,10 +21,12 @@ static void test_alloc(void)
 }
 
 /* As many pieces as fill several of the largest chunks. */
-static void test_many(void)
+static void test_many(bool large)
 {
     enum { COUNT = 3000, SIZE = 10000 };
     struct arena *a = arena_new();
+    if (large)
+        arena_large(a);
     unsigned char *piece[COUNT];
     int wrong = 0;
     for (int i = 0; i < COUNT; i++) {
@@ -128,7 +130,8 @@ static void test_no_memory(void)
 int main(void)
 {
     test_alloc();
-    test_many();
+    test_many(false);
+    test_many(true);
     test_vec();
     test_reserve();
     test_texts();

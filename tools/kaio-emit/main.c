@@ -178,6 +178,7 @@ static bool read_options(struct job *j, int argc, char **argv, int *status)
     j->target = ptx_target_find("sm_80", 5);
     cli_begin(&j->cli, &program, argc, argv);
     j->a = arena_new();
+    arena_large(j->a);
     j->d = diags_new(j->a);
     for (int opt; (opt = cli_next(&j->cli)) != CLI_END;)
         switch (opt) {
