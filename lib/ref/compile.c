@@ -304,6 +304,16 @@ static bool may_be_half(const struct compiler *c, const struct lang_expr *e)
     return e->type == DT_F32 && (e->rounded || (s->has_reference && s->rounded_calls[e->fn]));
 }
 
+/* May the kernel have computed this call of f32 between products of tensor cores, without bits that
+ * the products lose anyway? An output is what stands behind them. */
+static bool may_be_between(const struct compiler *c, const struct lang_expr *e)
+{
+    const struct lang_equation *eq = c->eq->src;
+    return e->type == DT_F32 && !e->fast && c->p->sums.truncation &&
+           c->p->in->spec->math != MATH_STRICT &&
+           (eq->sym->kind != SYM_BUFFER || c->around > eq->nindex);
+}
+
 static struct node *call(struct compiler *c, const struct lang_expr *e)
 {
     node_eval *eval = NULL;
@@ -328,6 +338,8 @@ static struct node *call(struct compiler *c, const struct lang_expr *e)
         n->half = true;
         n->ulp = fmax(n->ulp, ref_half_ulp(e->fn));
     }
+    if (may_be_between(c, e))
+        n->ulp = fmax(n->ulp, ref_between_ulp(e->fn));
     n->from = e->nargs ? e->args[0]->type : e->type;
     n->rounded = is_basic(n) && !e->fast && c->p->in->spec->math == MATH_STRICT;
     if (eval == eval_fsqrt && e->fast)

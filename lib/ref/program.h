@@ -215,6 +215,7 @@ double ref_func_ulp(enum lang_builtin fn, enum dtype t);
 /* The error in ulp of f32 of fn's variant for results that are rounded to 16 bits at once; 0: there
  * is none. */
 double ref_half_ulp(enum lang_builtin fn);
+double ref_between_ulp(enum lang_builtin fn); /* 0: the same as elsewhere */
 /* The error of the hardware's approximation, rel |y| + abs + absx |x|, after the argument's own of
  * arg |x|; NULL when there is none, and the accurate function is taken. */
 struct fast_error {

@@ -63,7 +63,8 @@
  *     reduced and the divisor is the same all along the left side's last index, may be a product
  *     with the divisor's reciprocal, which rounds once more (and loses more where the reciprocal is
  *     subnormal).
- *   - a function adds its documented error in ulp; its argument's error is propagated through the
+ *   - a function adds its documented error in ulp, and tanh of f32 3 where sums are by tensor cores
+ *     and something is reduced of it; its argument's error is propagated through the
  *     ends of the interval where the function is monotone, through a Lipschitz constant elsewhere.
  *     Of 0 and of the infinities it is exact where the result is representable (a sum of e^0 and
  *     e^-inf counts), but for the variants for 16-bit results.

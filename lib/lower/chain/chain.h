@@ -33,6 +33,7 @@
  *   chain/tile.c     streams of the rows that a warp has, for all kernels by tensor cores
  *   chain/fall.c     exponentials in them
  *   chain/rough.c    other operations in them
+ *   chain/lift.c     functions of scores that are computed in their place
  *   chain/narrow.c   integers and reads in them
  *   chain/along.c    reads of vectors along j
  *   chain/end.c      what becomes of the rows at last
@@ -298,6 +299,8 @@ struct chain_tile {
      */
     const struct lang_expr *scale_by;
     uint32_t scaled;
+    /* The product's registers become this first, a function of the score; NULL: they stay. */
+    const struct lang_expr *lifted;
     bool deep;             /* terms may all be so far below it that they are subnormal */
     bool masks;            /* all terms but the maximum's are 0 where that's own is -inf */
     struct cg_val inside;  /* in a step: is the element a term? A constant or a predicate */
@@ -383,6 +386,14 @@ struct cg_val chain_over_lanes(struct cg *g, enum fold_kind how, struct cg_val v
  * as it is. */
 bool chain_rough_quotient(struct cg *g, struct cg_val x, struct cg_val y, struct cg_val *q);
 struct cg_val chain_rough_tanh(struct cg *g, struct cg_val x);
+
+/* ---- chain/lift.c ---------------------------------------------------------------------------- */
+
+/* Is e, which is the same for all rows and all j but for scores, a function of score n alone that
+ * may stand in its place? */
+bool chain_can_lift(const struct chain_tile *x, const struct lang_expr *e, uint32_t n);
+/* The products of a tile in these registers become .lifted. */
+void chain_lift(struct chain_tile *x, const int32_t *reg);
 
 /* ---- chain/narrow.c -------------------------------------------------------------------------- */
 

@@ -9,7 +9,8 @@
  *
  * Where scores are products of tensor cores times the same number w, the maximum is that of the
  * products times w, and w f is their factor: then nothing is multiplied for each score alone. A w
- * below 0 takes their minimum.
+ * below 0 takes their minimum. The same is so where w multiplies a function of them, which stands
+ * in their place then (chain/lift.c).
  *
  * Such sums are rescaled rarely: terms fall off from a reference, which follows the maximum when
  * that has grown by more than SLACK in a row of the warp. Terms are exp(SLACK) at most until then,
@@ -216,19 +217,21 @@ static bool is_deep(const struct chain_tile *x)
     return deep;
 }
 
-/* The w of e, which is w times score n; NULL: it is none. */
-static const struct lang_expr *scale_of(const struct chain_tile *x, const struct lang_expr *e,
-                                        uint32_t n)
+/* The w of e, which is w times score n, or times a function of it; NULL: it is none. */
+static const struct lang_expr *scale_of(struct chain_tile *x, const struct lang_expr *e, uint32_t n)
 {
     const struct lang_symbol *score = x->t->f->score[n].sym;
     if (e->kind != E_BINARY || e->op != OP_MUL || e->type != DT_F32 ||
         !is_name(x->t->score[n].value, x->t->score[n].raw))
         return NULL;
     for (uint32_t i = 0; i < 2; i++) {
-        const struct lang_expr *by = e->args[1 - i];
-        if (is_name(e->args[i], score) && by->type == DT_F32 && is_uniform(x, by) &&
-            !chain_mentions_score(x->t->f, by))
+        const struct lang_expr *of = e->args[i], *by = e->args[1 - i];
+        const bool lifts = chain_can_lift(x, of, n) && is_uniform(x, of);
+        if ((lifts || is_name(of, score)) && by->type == DT_F32 && is_uniform(x, by) &&
+            !chain_mentions_score(x->t->f, by)) {
+            x->lifted = lifts ? of : NULL;
             return by;
+        }
     }
     return NULL;
 }
@@ -275,13 +278,15 @@ void chain_fall_begin(struct chain_tile *x)
 {
     x->top = find_top(x);
     x->deep = is_deep(x);
-    x->scale_by = NULL;
+    x->scale_by = x->lifted = NULL;
     x->masks = x->top >= 0;
     if (x->top < 0)
         return;
     find_scale(x);
     for (uint32_t n = 0; n < x->t->f->nstream; n++)
         x->masks &= n == (uint32_t)x->top || falls_off(x, chain_tile_stream(x, n));
+    if (x->lifted && !x->masks) /* something else has the products */
+        x->scale_by = x->lifted = NULL;
     x->grown = cg_new_mutable(x->g, DT_BOOL);
     for (uint32_t row = 0; row < chain_tile_rows(x); row++)
         x->reference[row] = cg_new_mutable(x->g, DT_F32);

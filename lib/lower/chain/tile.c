@@ -504,6 +504,8 @@ static void step_terms(struct step *s)
 {
     struct chain_tile *x = s->x;
     set_rules(x);
+    if (x->lifted)
+        chain_lift(x, s->score[x->scaled]);
     if (s->masked && chain_masks_products(x))
         mask_tile(s);
     /* rows that are not rough take more registers each */
