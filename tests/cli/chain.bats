@@ -440,6 +440,18 @@ END
         kaio-emit -t $t -D T=f16 ../specs/attention/alibi.yaml >"$BATS_TEST_TMPDIR/k.ptx"
         [ "$(grep -c 'cvt.rn.f32.s64' "$BATS_TEST_TMPDIR/k.ptx")" -ge 16 ]
     done
+    # distances are converted once for a row's tile, and what two rows have in common is multiplied once, where no row
+    # stands for another
+    for m in 300 384; do
+        kaio-emit -t sm_90a -D T=f16 -D b=1 -D heads=2 -D m=$m -D n=$m -D d=64 -D e=64 ../specs/attention/alibi.yaml >"$BATS_TEST_TMPDIR/$m.ptx"
+        [ "$(grep -c 'cvt.rn.f32.s32' "$BATS_TEST_TMPDIR/$m.ptx")" -le 10 ]
+    done
+    [ "$(grep -c 'mul.rn.f32' "$BATS_TEST_TMPDIR/384.ptx")" -le $(($(grep -c 'mul.rn.f32' "$BATS_TEST_TMPDIR/300.ptx") - 60)) ]
+    sed 's/^cases:/&\n  whole: {b: 1, heads: 2, m: 128, n: 180, d: 16, e: 16, slope: "@normal"}/' ../specs/attention/alibi.yaml \
+        >"$BATS_TEST_TMPDIR/k.yaml"
+    for t in sm_80 sm_90a; do
+        run -0 kaio-verify --run -d cpu --check --code=fixed -t $t "$BATS_TEST_TMPDIR/k.yaml" whole
+    done
     # as large as they get
     sed 's/slope\[h\] \* (i + (n - m) - j)/slope[h] * (i * 2000000000 - j * 2000000000) * 1e-9/' ../specs/attention/alibi.yaml >"$BATS_TEST_TMPDIR/k.yaml"
     run -0 kaio-verify --run -d cpu --code=fixed -t sm_80 --fill=normal "$BATS_TEST_TMPDIR/k.yaml" odd

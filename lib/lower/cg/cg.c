@@ -205,7 +205,7 @@ void cg_begin(struct cg *g, const char *entry)
     g->preloaded = g->converts = g->guard_varies = false;
     g->guard = -1;
     g->is_uniform = NULL;
-    g->binary = NULL;
+    g->binary = g->cast = NULL;
     g->unroll = 0;
 }
 

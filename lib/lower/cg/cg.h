@@ -330,6 +330,7 @@ struct cg {
     bool (*is_uniform)(struct cg *g, const struct lang_expr *e); /* a condition: for all lanes? */
     /* Answers comparisons and divisions that it knows a shorter way for; false: none. */
     bool (*binary)(struct cg *g, const struct lang_expr *e, struct cg_val *v);
+    bool (*cast)(struct cg *g, const struct lang_expr *e, struct cg_val *v); /* and conversions */
     uint64_t unroll; /* reductions of up to so many terms are written out */
 };
 

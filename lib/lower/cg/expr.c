@@ -410,6 +410,9 @@ static struct cg_val binary(struct cg *g, const struct lang_expr *e)
 static struct cg_val cast(struct cg *g, const struct lang_expr *e)
 {
     const struct lang_expr *a = e->args[0];
+    struct cg_val v;
+    if (g->cast && g->cast(g, e, &v))
+        return v;
     if (!g->quotient || e->is_implicit || a->kind != E_BINARY || a->op != OP_DIV ||
         a->type != e->type)
         return cg_convert(g, cg_expr(g, a), e->type);

@@ -397,8 +397,10 @@ void chain_lift(struct chain_tile *x, const int32_t *reg);
 
 /* ---- chain/narrow.c -------------------------------------------------------------------------- */
 
-/* Answer sums and products of indices, and reads, in a step; false: not theirs. */
+/* Answer sums and products of indices, conversions of these, and reads, in a step; false: not
+ * theirs. */
 bool chain_narrow_binary(struct cg *g, const struct lang_expr *e, struct cg_val *v);
+bool chain_narrow_cast(struct cg *g, const struct lang_expr *e, struct cg_val *v);
 bool chain_narrow_read(struct cg *g, const struct lang_expr *e, struct cg_val *v);
 
 /* ---- chain/along.c --------------------------------------------------------------------------- */

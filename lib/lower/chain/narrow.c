@@ -67,6 +67,58 @@ bool chain_narrow_binary(struct cg *g, const struct lang_expr *e, struct cg_val 
     return true;
 }
 
+/* A sum of registers, which all columns of a row's tile have in common, and a constant. */
+struct distance {
+    struct cg_val base; /* i32; DT_VOID: there is none */
+    int64_t add;
+};
+
+static void add_part(struct cg *g, struct distance *d, struct cg_val v, bool minus)
+{
+    const struct cg_val before = d->base.type == DT_VOID ? cg_int(DT_I32, 0) : d->base;
+    int64_t add = 0;
+    int32_t base;
+    if (cg_is_const(v, &add)) {
+        d->add += minus ? -add : add;
+        return;
+    }
+    if (cg_is_sum(g, cg_reg(g, v), &base, &add))
+        v = cg_value(DT_I32, base);
+    d->add += minus ? -add : add;
+    d->base = cg_binary(g, minus ? OP_SUB : OP_ADD, before, v);
+}
+
+static void take_apart(struct cg *g, struct distance *d, const struct lang_expr *e, bool minus)
+{
+    const bool sub = e->kind == E_BINARY && e->op == OP_SUB;
+    if (!sub && (e->kind != E_BINARY || e->op != OP_ADD)) {
+        add_part(g, d, cg_convert(g, cg_expr(g, e), DT_I32), minus);
+        return;
+    }
+    take_apart(g, d, e->args[0], minus);
+    take_apart(g, d, e->args[1], minus != sub);
+}
+
+/* What a column adds to its tile's distance is exact in f32, too: one conversion is for all. */
+bool chain_narrow_cast(struct cg *g, const struct lang_expr *e, struct cg_val *v)
+{
+    enum { EXACT = (1 << 24) - 4 * CHAIN_WIDE };
+    const struct chain_tile *x = g->read_ctx;
+    const struct lang_expr *of = e->args[0];
+    struct distance d = {.base = {.type = DT_VOID}};
+    struct bounds b;
+    if (e->type != DT_F32 || of->type != DT_I64 || !chain_mentions(of, x->t->f->j) ||
+        !bounds_of(of, &b) || b.least < -EXACT || b.most > EXACT)
+        return false;
+    take_apart(g, &d, of, false);
+    if (d.base.type == DT_VOID)
+        return false;
+    *v = cg_convert(g, d.base, DT_F32);
+    if (d.add != 0)
+        *v = cg_binary(g, OP_ADD, *v, chain_f32(g, (double)d.add));
+    return true;
+}
+
 /* Is it an element of the row's, which is there whatever j is? */
 static bool is_of_row(const struct chain_tile *x, const struct lang_expr *e)
 {

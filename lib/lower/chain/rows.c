@@ -67,13 +67,24 @@ struct chain_row chain_row_of(struct chain_tile *x, struct cg_val r)
     return row;
 }
 
+/* Are there as many rows as all blocks have? Then none stands for another. */
+static bool has_all_rows(const struct chain_tile *x)
+{
+    const struct lang_symbol *index = x->packs ? NULL : chain_rows_index(x->t, false);
+    int64_t n;
+    return index && x->block_rows && lang_const_int(index->dims[0], &n) && n % x->block_rows == 0;
+}
+
 static void find_rows(struct chain_tile *x)
 {
     struct cg *g = x->g;
     const struct cg_val group = cg_binary(g, OP_SHR, x->lane, cg_u32(2));
+    const struct cg_val first = cg_add(g, x->first, group);
     for (uint32_t n = 0; n < chain_tile_rows(x); n++) {
-        const struct cg_val in_warp = cg_add(g, group, cg_u32(n * 8));
-        x->at[n] = chain_row_of(x, cg_add(g, x->first, in_warp));
+        const struct cg_val r = cg_add(g, first, cg_u32(n * 8));
+        x->at[n] = has_all_rows(x)
+                       ? (struct chain_row){.i = cg_index(g, r), .exists = cg_bool(g, true)}
+                       : chain_row_of(x, r);
     }
 }
 

@@ -481,6 +481,7 @@ static void set_rules(struct chain_tile *x)
     g->falling = is_falling;
     g->called = answer_call;
     g->binary = chain_narrow_binary;
+    g->cast = chain_narrow_cast;
     g->read = chain_narrow_read;
     g->quotient = chain_is_rough(x) && !g->fast ? chain_rough_quotient : NULL;
     g->read_ctx = x;
@@ -491,7 +492,7 @@ static void clear_rules(struct cg *g)
 {
     g->falling = NULL;
     g->called = NULL;
-    g->binary = NULL;
+    g->binary = g->cast = NULL;
     g->read = NULL;
     g->quotient = NULL;
     g->read_ctx = NULL;
