@@ -526,3 +526,34 @@ right() {
     part=$(sed -n 's/^PASS .* top f32.* \([0-9.e-]*\) of its bound.*/\1/p' "$BATS_TEST_TMPDIR/out")
     awk -v x="$part" 'BEGIN { exit !(x > 0.1 && x < 0.5) }'
 }
+
+@test "a condition on indices and what is read by them is put on products" {
+    cat >"$BATS_TEST_TMPDIR/k.yaml" <<'EOF'
+kernel: k
+params:
+  q: in f16[m, d]
+  k: in f16[n, d]
+  v: in f16[n, d]
+  ok: in u8[m, n]
+  scale: f32 = 0.25
+  o: out f16[m, d]
+compute: |
+  s[i, j] = ok[i, j] != 0 ? sum[c](q[i, c] * k[j, c]) * scale : -inf
+  top[i] = max[j](s[i, j])
+  p[i, j] = exp(s[i, j] - top[i])
+  total[i] = sum[j](p[i, j])
+  o[i, c] = sum[j](f16(p[i, j]) * v[j, c]) / total[i]
+cases:
+  some: {m: 70, n: 140, d: 16, ok: 0..2}
+  few: {m: 70, n: 140, d: 16, ok: 0..20}
+  below: {m: 70, n: 140, d: 16, ok: 0..2, scale: -0.25}
+  none: {m: 70, n: 140, d: 16, ok: 0..0}
+EOF
+    for target in sm_80 sm_90a; do
+        right $target "$BATS_TEST_TMPDIR/k.yaml"
+        run -0 --separate-stderr kaio-emit -t $target -D m=256 -D n=256 -D d=64 "$BATS_TEST_TMPDIR/k.yaml"
+        echo "$output" >"$BATS_TEST_TMPDIR/k.ptx"
+        # exponentials are of products as they are: an element is selected once
+        [ "$(grep -c 'selp.f32' "$BATS_TEST_TMPDIR/k.ptx")" -lt $(($(grep -c 'ex2.approx' "$BATS_TEST_TMPDIR/k.ptx") + 60)) ]
+    done
+}

@@ -301,6 +301,9 @@ struct chain_tile {
     uint32_t scaled;
     /* The product's registers become this first, a function of the score; NULL: they stay. */
     const struct lang_expr *lifted;
+    /* Where this does not hold, all terms but the maximum's are 0, and that's own is -inf, beside
+     * the ranges; NULL: there is no such condition. It is put on products, as ranges are. */
+    const struct lang_expr *keep;
     bool deep;             /* terms may all be so far below it that they are subnormal */
     bool masks;            /* all terms but the maximum's are 0 where that's own is -inf */
     struct cg_val inside;  /* in a step: is the element a term? A constant or a predicate */
@@ -432,6 +435,9 @@ struct cg_val chain_for_terms(struct chain_tile *x, struct cg_val m);
 struct cg_val chain_fall(struct chain_tile *x, struct cg_val from, struct cg_val b);
 struct cg_val chain_fall_raw(struct chain_tile *x, struct cg_val raw, struct cg_val b);
 struct cg_val chain_is_coarse(struct chain_tile *x, struct cg_val b);
+/* What e is where its condition holds, if it is a product with a score there, -inf elsewhere, and
+ * the condition is one of indices and of what is read by them; otherwise NULL. */
+const struct lang_expr *chain_kept(const struct chain_tensor *t, const struct lang_expr *e);
 /* Is e what .top is the maximum of, a score times .scale_by? */
 bool chain_is_scaled(const struct chain_tile *x, const struct lang_expr *e);
 /* By what stream n's sum of the lane's row is multiplied when its maximum `was` becomes what it is

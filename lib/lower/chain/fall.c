@@ -236,6 +236,33 @@ static const struct lang_expr *scale_of(struct chain_tile *x, const struct lang_
     return NULL;
 }
 
+static bool is_lowest(const struct lang_expr *e)
+{
+    while (e->kind == E_CAST)
+        e = e->args[0];
+    if (e->kind == E_UNARY && e->op == OP_NEG)
+        return e->args[0]->kind == E_FLOAT && e->args[0]->fval == INFINITY;
+    return e->kind == E_FLOAT && e->fval == -INFINITY;
+}
+
+static bool has_streams(const struct chain_form *f, const struct lang_expr *e)
+{
+    return chain_mentioned_stream(f, e) >= 0 || chain_mentions_score(f, e);
+}
+
+const struct lang_expr *chain_kept(const struct chain_tensor *t, const struct lang_expr *e)
+{
+    if (e->kind != E_COND || !is_lowest(e->args[2]) || has_streams(t->f, e->args[0]))
+        return NULL;
+    const struct lang_expr *of = e->args[1];
+    bool is_product = false;
+    for (uint32_t n = 0; n < t->f->nscore && of->kind == E_BINARY && of->op == OP_MUL; n++)
+        for (uint32_t i = 0; i < 2; i++)
+            is_product |= is_name(of->args[i], t->f->score[n].sym) &&
+                          !has_streams(t->f, of->args[1 - i]);
+    return is_product ? of : NULL;
+}
+
 /* Finds .scale_by, where .top is the maximum of a score, and terms subtract nothing else. */
 static void find_scale(struct chain_tile *x)
 {
@@ -244,10 +271,12 @@ static void find_scale(struct chain_tile *x)
     for (uint32_t n = 0; n < f->nstream; n++)
         if (f->stream[n].running >= 0 && !is_name(f->stream[n].base, top->sym))
             return;
+    const struct lang_expr *kept = chain_kept(x->t, top->term);
     for (uint32_t n = 0; n < f->nscore && !x->scale_by; n++) {
-        x->scale_by = scale_of(x, top->term, n);
+        x->scale_by = scale_of(x, kept ? kept : top->term, n);
         x->scaled = n;
     }
+    x->keep = kept && x->scale_by ? top->term->args[0] : NULL;
 }
 
 bool chain_is_scaled(const struct chain_tile *x, const struct lang_expr *e)
@@ -278,15 +307,15 @@ void chain_fall_begin(struct chain_tile *x)
 {
     x->top = find_top(x);
     x->deep = is_deep(x);
-    x->scale_by = x->lifted = NULL;
+    x->scale_by = x->lifted = x->keep = NULL;
     x->masks = x->top >= 0;
     if (x->top < 0)
         return;
     find_scale(x);
     for (uint32_t n = 0; n < x->t->f->nstream; n++)
         x->masks &= n == (uint32_t)x->top || falls_off(x, chain_tile_stream(x, n));
-    if (x->lifted && !x->masks) /* something else has the products */
-        x->scale_by = x->lifted = NULL;
+    if ((x->lifted || x->keep) && !x->masks) /* something else has the products */
+        x->scale_by = x->lifted = x->keep = NULL;
     x->grown = cg_new_mutable(x->g, DT_BOOL);
     for (uint32_t row = 0; row < chain_tile_rows(x); row++)
         x->reference[row] = cg_new_mutable(x->g, DT_F32);

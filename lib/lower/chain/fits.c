@@ -272,11 +272,14 @@ static bool is_known(const struct chain_tensor *t)
 
 /* Does e compute with indices, select, call anything but exponentials, or read memory, and not once
  * for all of a tile? Where sizes are known a read by the row alone, or by j alone, is no more than
- * what it loads. */
+ * what it loads. Conditions that are put on products are computed before all else. */
 static bool is_busy(const struct chain_tensor *t, const struct lang_expr *e, bool known)
 {
     const bool plain = e->fn == FN_EXP || e->fn == FN_EXP2 || e->fn == FN_MAX || e->fn == FN_MIN;
     const bool by_j = chain_mentions(e, t->f->j), by_row = chain_mentions(e, t->f->row[t->i]);
+    const struct lang_expr *kept = chain_kept(t, e);
+    if (kept)
+        return is_busy(t, kept, known);
     if (e->kind == E_INDEX && known && !(by_j && by_row))
         return false;
     const bool reads = e->kind == E_INDEX || e->kind == E_NAME;
@@ -325,6 +328,8 @@ bool chain_wgmma_has_busy_ranges(const struct chain_tensor *t)
 static uint32_t reads_of(const struct chain_tensor *t, const struct lang_expr *e)
 {
     uint32_t n = e->kind == E_INDEX && chain_mentions(e, t->f->j);
+    if (chain_kept(t, e))
+        return 0;
     for (uint32_t i = 0; i < e->nargs; i++)
         n += reads_of(t, e->args[i]);
     return n;

@@ -164,14 +164,21 @@ static void bind_row(const struct step *s, uint32_t row)
             cg_bind(s->x->g, chain_tile_stream(s->x, n)->sym, s->now[n][row], false);
 }
 
+/* Binds what stands for the element's j. */
+static void bind_j(const struct step *s, const struct element *e)
+{
+    struct chain_tile *x = s->x;
+    x->first_j = cg_index(x->g, j_of(s, &(struct element){0, 0, 0}));
+    x->distance = e->b * 8 + e->pair;
+    cg_bind(x->g, x->t->f->j, cg_index(x->g, j_of(s, e)), false);
+}
+
 /* Binds what stands for the element's j and scores. */
 static void bind_element(const struct step *s, const struct element *e)
 {
     struct chain_tile *x = s->x;
     const uint32_t i = e->row / 2, word = e->row % 2 * 2 + e->pair;
-    x->first_j = cg_index(x->g, j_of(s, &(struct element){0, 0, 0}));
-    x->distance = e->b * 8 + e->pair;
-    cg_bind(x->g, x->t->f->j, cg_index(x->g, j_of(s, e)), false);
+    bind_j(s, e);
     for (uint32_t n = 0; n < x->t->f->nscore; n++) {
         const int32_t reg = s->score[n][((i * x->wide / 8) + e->b) * 4 + word];
         cg_bind(x->g, x->t->score[n].raw, cg_value(DT_F32, reg), false);
@@ -441,6 +448,21 @@ bool chain_masks_products(const struct chain_tile *x)
     return x->masks && x->scale_by;
 }
 
+/* Does .keep hold for the element too, which is inside? */
+static struct cg_val is_kept(const struct step *s, const struct element *e, struct cg_val inside)
+{
+    struct chain_tile *x = s->x;
+    const struct cg_guard before = cg_guard(x->g, inside, true);
+    const size_t bound = x->g->bindings.n;
+    bind_j(s, e);
+    x->guard = x->g->guard;
+    x->outside = before;
+    const struct cg_val kept = cg_expr(x->g, x->keep);
+    x->g->bindings.n = bound;
+    cg_unguard(x->g, before);
+    return cg_binary(x->g, OP_LAND, inside, kept);
+}
+
 /* Products times 0 become NaN by it, and their rows are computed anew. */
 static void mask_products(const struct step *s)
 {
@@ -449,14 +471,20 @@ static void mask_products(const struct step *s)
     const struct cg_val by = cg_expr(g, x->scale_by), most = chain_f32(g, INFINITY);
     const struct cg_val is_below = cg_binary(g, OP_LT, by, chain_f32(g, 0));
     const struct cg_val none = cg_select(g, cg_reg(g, is_below), most, chain_f32(g, -INFINITY));
-    for (uint32_t row = 0; row < chain_tile_rows(x); row++)
+    const size_t bound = g->bindings.n;
+    for (uint32_t row = 0; row < chain_tile_rows(x); row++) {
+        chain_bind_row(x, row);
         for (uint32_t i = 0; i < x->wide / 4; i++) {
             const struct element e = {row, i / 2, i % 2};
             const int32_t reg =
                 s->score[x->scaled][row / 2 * (x->wide / 2) + i / 2 * 4 + row % 2 * 2 + i % 2];
-            const struct cg_val inside = is_inside(s, (uint32_t)x->top, &e);
+            struct cg_val inside = is_inside(s, (uint32_t)x->top, &e);
+            if (x->keep)
+                inside = is_kept(s, &e, inside);
             cg_move(g, reg, cg_select(g, cg_reg(g, inside), cg_value(DT_F32, reg), none));
         }
+        g->bindings.n = bound;
+    }
 }
 
 /* Masks them in tiles that are not whole. */
@@ -464,7 +492,10 @@ static void mask_tile(struct step *s)
 {
     struct cg *g = s->x->g;
     const uint32_t whole = cg_label(g, "whole");
-    cg_jump_if(g, cg_reg(g, chain_tile_is_whole(s->x, s->first)), true, whole);
+    const struct cg_val is_whole = chain_tile_is_whole(s->x, s->first);
+    int64_t never;
+    if (!cg_is_const(is_whole, &never))
+        cg_jump_if(g, cg_reg(g, is_whole), true, whole);
     const size_t mark = cg_scope_open(g);
     mask_products(s);
     cg_scope_close(g, mark);
@@ -574,6 +605,8 @@ static bool is_always_whole(const struct chain_tile *x)
 struct cg_val chain_tile_is_whole(struct chain_tile *x, struct cg_val first)
 {
     struct cg *g = x->g;
+    if (x->keep)
+        return cg_bool(g, false);
     if (is_always_whole(x))
         return cg_bool(g, true);
     const struct cg_val last = cg_add(g, first, cg_u32(x->wide));
