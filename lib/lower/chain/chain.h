@@ -404,6 +404,8 @@ void chain_lift(struct chain_tile *x, const int32_t *reg);
  * theirs. */
 bool chain_narrow_binary(struct cg *g, const struct lang_expr *e, struct cg_val *v);
 bool chain_narrow_cast(struct cg *g, const struct lang_expr *e, struct cg_val *v);
+/* An end of a range, of i64, as an i32. */
+bool chain_narrow_bound(struct cg *g, const struct lang_expr *e, struct cg_val *v);
 bool chain_narrow_read(struct cg *g, const struct lang_expr *e, struct cg_val *v);
 
 /* ---- chain/along.c --------------------------------------------------------------------------- */

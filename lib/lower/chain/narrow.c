@@ -67,6 +67,35 @@ bool chain_narrow_binary(struct cg *g, const struct lang_expr *e, struct cg_val 
     return true;
 }
 
+/* Sums and products of indices in 32 bits. */
+static struct cg_val narrow(struct cg *g, const struct lang_expr *e)
+{
+    if (e->kind != E_BINARY)
+        return cg_convert(g, cg_expr(g, e), DT_I32);
+    const struct cg_val x = narrow(g, e->args[0]);
+    return cg_binary(g, e->op, x, narrow(g, e->args[1]));
+}
+
+bool chain_narrow_bound(struct cg *g, const struct lang_expr *e, struct cg_val *v)
+{
+    struct bounds b;
+    struct cg_val x, y;
+    if (e->kind == E_CALL && !e->func && e->nargs == 2 && (e->fn == FN_MIN || e->fn == FN_MAX)) {
+        if (!chain_narrow_bound(g, e->args[0], &x) || !chain_narrow_bound(g, e->args[1], &y))
+            return false;
+        *v = cg_minmax(g, e->fn == FN_MAX, x, y);
+        return true;
+    }
+    if (e->kind == E_CAST && e->type == DT_I64 && e->args[0]->type == DT_I32) {
+        *v = cg_expr(g, e->args[0]);
+        return true;
+    }
+    if (e->type != DT_I64 || !bounds_of(e, &b))
+        return false;
+    *v = narrow(g, e);
+    return true;
+}
+
 /* A sum of registers, which all columns of a row's tile have in common, and a constant. */
 struct distance {
     struct cg_val base; /* i32; DT_VOID: there is none */

@@ -103,9 +103,14 @@ struct cg_val chain_bound(struct chain_tile *x, const struct lang_expr *e)
     int64_t c;
     if (!e || (lang_const_int(e, &c) && c <= 0))
         return cg_int(DT_I32, 0);
-    struct cg_val v = cg_index(g, cg_expr(g, e)), end = cg_convert(g, x->end, DT_I64);
+    struct cg_val v, end = cg_convert(g, x->end, DT_I64);
     if (inspect_same_expr(e, x->t->f->j->dims[0]))
         return cg_convert(g, x->end, DT_I32);
+    if (chain_narrow_bound(g, e, &v)) {
+        v = cg_minmax(g, true, v, cg_int(DT_I32, 0));
+        return cg_minmax(g, false, v, cg_convert(g, x->end, DT_I32));
+    }
+    v = cg_index(g, cg_expr(g, e));
     v = cg_minmax(g, true, cg_convert(g, v, DT_I64), cg_int(DT_I64, 0));
     return cg_convert(g, cg_minmax(g, false, v, end), DT_I32);
 }
