@@ -557,3 +557,90 @@ EOF
         [ "$(grep -c 'selp.f32' "$BATS_TEST_TMPDIR/k.ptx")" -lt $(($(grep -c 'ex2.approx' "$BATS_TEST_TMPDIR/k.ptx") + 60)) ]
     done
 }
+
+# documents  -> $BATS_TEST_TMPDIR/docs.yaml: attention to keys that have the row's number
+documents() {
+    cat >"$BATS_TEST_TMPDIR/docs.yaml" <<'EOF'
+kernel: docs
+params:
+  q: in f16[b, heads, m, d]
+  k: in f16[b, heads, n, d]
+  v: in f16[b, heads, n, d]
+  of_row: in i32[b, m]
+  of_key: in i32[b, n]
+  scale: f32 = 0.25
+  o: out f16[b, heads, m, d]
+  lse: out f32[b, heads, m]
+compute: |
+  s[z,h,i,j] = of_row[z,i] == of_key[z,j] && j <= i + 7 ? sum[c](q[z,h,i,c] * k[z,h,j,c]) * scale : -inf
+  top[z,h,i] = max[j](s[z,h,i,j])
+  p[z,h,i,j] = exp(s[z,h,i,j] - top[z,h,i])
+  total[z,h,i] = sum[j](p[z,h,i,j])
+  o[z,h,i,c] = sum[j](f16(p[z,h,i,j]) * v[z,h,j,c]) / total[z,h,i]
+  lse[z,h,i] = top[z,h,i] + log(total[z,h,i])
+cases:
+  sorted: {b: 1, heads: 2, m: 140, n: 300, d: 16, of_row: "@sorted:0:5", of_key: "@sorted:0:5"}
+  same: {b: 2, heads: 1, m: 200, n: 200, d: 16, of_row: "@sorted:0:4:1", of_key: "@sorted:0:4:1"}
+  random_rows: {b: 1, heads: 2, m: 140, n: 300, d: 16, of_row: 0..5, of_key: "@sorted:0:5"}
+  random_keys: {b: 2, heads: 1, m: 140, n: 300, d: 16, of_row: "@sorted:0:5", of_key: 0..5}
+  random: {b: 1, heads: 1, m: 140, n: 140, d: 16, of_row: 0..3, of_key: 0..3}
+  none: {b: 1, heads: 1, m: 140, n: 140, d: 16, of_row: 0..3, of_key: 7..9}
+  many: {b: 1, heads: 1, m: 140, n: 290, d: 16, of_row: "@sorted:0:90", of_key: "@sorted:0:90"}
+  one: {b: 1, heads: 1, m: 1, n: 1, d: 16, of_row: 1..1, of_key: 1..1}
+EOF
+}
+
+@test "keys that are equal to something of the row's are ranges where they are sorted, and right where they are not" {
+    documents
+    for target in sm_80 sm_90a; do
+        right $target --fill=normal,extreme "$BATS_TEST_TMPDIR/docs.yaml"
+        # the comparison alone, the other way round, of bytes
+        sed 's/of_row\[z,i\] == of_key\[z,j\] && j <= i + 7/of_key[z,j] == of_row[z,i]/; s/: in i32\[/: in u8[/' \
+            "$BATS_TEST_TMPDIR/docs.yaml" >"$BATS_TEST_TMPDIR/bytes.yaml"
+        right $target "$BATS_TEST_TMPDIR/bytes.yaml"
+        run -0 --separate-stderr kaio-emit -t $target --explain "$BATS_TEST_TMPDIR/bytes.yaml"
+        [[ $output$stderr == *"launch docs_runs "* && $output$stderr == *"launch docs_repair "* ]]
+    done
+    # keys that depend on the row, and floats, are none
+    sed 's/of_row\[z,i\] == of_key\[z,j\]/of_key[z,j] != of_row[z,i]/' "$BATS_TEST_TMPDIR/docs.yaml" >"$BATS_TEST_TMPDIR/other.yaml"
+    run -0 --separate-stderr kaio-emit -t sm_80 --explain "$BATS_TEST_TMPDIR/other.yaml"
+    [[ $output$stderr == *"launch docs_repair "* && $output$stderr != *docs_runs* ]]
+    right sm_80 "$BATS_TEST_TMPDIR/other.yaml"
+}
+
+@test "what is left out of documents is looked at, whichever rows come after each other" {
+    documents
+    cd "$BATS_TEST_TMPDIR"
+    python3 - <<'END'
+import numpy as np
+r = np.random.default_rng(1)
+m, n = 300, 400
+for name, rows in ("q", m), ("k", n), ("v", n):
+    np.save(name + ".npy", r.standard_normal((1, 1, rows, 16)).astype(np.float16))
+key = np.sort(r.integers(0, 9, n)).astype(np.int32)
+np.save("sorted.npy", key[None])
+np.save("mixed.npy", r.permutation(key)[None])
+np.save("up.npy", key[None, :m])
+np.save("down.npy", key[None, :m][:, ::-1].copy())
+np.save("any.npy", r.permutation(key)[None, :m])
+np.save("same.npy", np.full((1, m), 3, np.int32))
+v = np.load("v.npy")
+for i, at in enumerate((0, 1, 130, 257, 399)):
+    x = v.copy(); x[0, 0, at, 3 + i] = np.nan if i % 2 else np.inf; np.save(f"v{i}.npy", x)
+END
+    sizes='b=1 heads=1 m=300 n=400 d=16'
+    for target in sm_80 sm_90a; do
+        # shellcheck disable=SC2046,SC2086
+        kaio-emit -t $target $(printf -- '-D %s ' $sizes) docs.yaml >k.ptx
+        losses=$(sed -nE 's,^//@ (depth|truncation|products): ,--\1=,p' k.ptx)
+        for of in 'up sorted' 'down sorted' 'any sorted' 'same sorted' 'any mixed'; do
+            for v in v v0 v1 v2 v3 v4; do
+                io="q=q.npy k=k.npy v=$v.npy of_row=${of% *}.npy of_key=${of#* }.npy o=o.npy lse=lse.npy"
+                # shellcheck disable=SC2086
+                kaio-run -q -d cpu --check k.ptx $io
+                # shellcheck disable=SC2086
+                run -0 kaio-verify $losses docs.yaml $sizes $io
+            done
+        done
+    done
+}

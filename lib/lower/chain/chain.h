@@ -25,6 +25,7 @@
  *   chain/form.c     what fits, and what is computed
  *   chain/range.c    conditions on j that are ranges of it
  *   chain/skip.c     and those where terms have the weight 0
+ *   chain/runs.c     and those that depend on what the keys are
  *   chain/running.c  which terms may be rescaled, and by what
  *   chain/products.c the products in it, as tensor cores multiply them
  *   chain/pack.c     the axis of rows that share right operands beside i
@@ -108,6 +109,15 @@ struct chain_out {
     bool has_column;
 };
 
+/* Keys that are equal to something of the row's (chain/runs.c). */
+struct chain_runs {
+    const struct lang_expr *clause;                 /* the comparison of these: */
+    struct lang_expr *key, *of;                     /* of j; of the row */
+    const struct lang_symbol *first, *end, *sorted; /* temps; NULL: not begun */
+    /* Where they begin and end, and whether the comparison holds for all between. */
+    struct lang_expr *low, *high, *known;
+};
+
 struct chain_form {
     const struct lower_stage *stage; /* as it was written */
     uint32_t nrow;                   /* axes of a row, in the order of the first output's */
@@ -122,6 +132,7 @@ struct chain_form {
     /* Its streams leave out terms that are 0 only where what they multiply is finite; the form that
      * has them all. NULL: this one has. */
     const struct chain_form *exact;
+    const struct chain_runs *runs; /* NULL: there are none; or this form does not heed them */
 };
 /* The form that results are right by in any case. */
 static inline const struct chain_form *chain_exact(const struct chain_form *f)
@@ -148,15 +159,27 @@ int chain_mentioned_stream(const struct chain_form *f, const struct lang_expr *e
 
 /* Narrows the range [*low, *high) of j to where a condition around the whole term holds, and takes
  * the condition off the term: elsewhere the term is what the reduction begins with. What is no
- * range of j stays. */
+ * range of j stays. runs: that is one, too; NULL: there is none. */
 void chain_narrow(struct cg *g, const struct lang_symbol *j, enum lang_reduce reduce,
-                  struct lang_expr **term, struct lang_expr **low, struct lang_expr **high);
+                  const struct chain_runs *runs, struct lang_expr **term, struct lang_expr **low,
+                  struct lang_expr **high);
 
 /* ---- chain/skip.c ---------------------------------------------------------------------------- */
 
 /* Makes `to` of f, whose streams leave out the j where conditions inside of their terms make them 0
  * times something. False: there are none. */
 bool chain_skip(struct cg *g, const struct chain_form *f, struct chain_form *to);
+/* Its streams leave out what .runs do, which have begun. */
+void chain_skip_runs(struct cg *g, struct chain_form *f);
+
+/* ---- chain/runs.c ---------------------------------------------------------------------------- */
+
+enum { CHAIN_RUNS_BLOCK = 1024 };
+bool chain_find_runs(const struct chain_form *f, struct chain_runs *r);
+/* Makes the temps. */
+void chain_begin_runs(struct cg *g, const struct chain_form *f, struct chain_runs *r);
+/* Code that fills them, in the entry that has begun: its launch's grid. */
+struct lang_expr *chain_search_runs(struct cg *g, const struct chain_form *f);
 
 /* ---- chain/running.c ------------------------------------------------------------------------- */
 
@@ -304,6 +327,7 @@ struct chain_tile {
     /* Where this does not hold, all terms but the maximum's are 0, and that's own is -inf, beside
      * the ranges; NULL: there is no such condition. It is put on products, as ranges are. */
     const struct lang_expr *keep;
+    struct cg_val sure;    /* a predicate: it holds for all j of the ranges; DT_VOID: never */
     bool deep;             /* terms may all be so far below it that they are subnormal */
     bool masks;            /* all terms but the maximum's are 0 where that's own is -inf */
     struct cg_val inside;  /* in a step: is the element a term? A constant or a predicate */
@@ -347,9 +371,7 @@ void chain_tile_clear(struct chain_tile *x);
  * score[n][((i * wide / 8) + b) * 4 + w]. Makes .word of them, and multiplies .sum by what it is
  * to be rescaled by. */
 void chain_tile_step(struct chain_tile *x, struct cg_val first, int32_t *const *score);
-/* The same in parts, for those that multiply meanwhile. Are all j of the tile terms of all the
- * block's rows? A constant or a predicate. */
-struct cg_val chain_tile_is_whole(struct chain_tile *x, struct cg_val first);
+/* The same in parts, for those that multiply meanwhile. */
 /* Is it the products that are masked? Then code for tiles that may not be whole is for whole ones,
  * too. */
 bool chain_masks_products(const struct chain_tile *x);
@@ -479,6 +501,8 @@ struct chain_row chain_row_of(struct chain_tile *x, struct cg_val r);
 void chain_bind(struct chain_tile *x, const struct chain_row *row);
 /* Binds what stands for the row's axes, the lane's row n. */
 void chain_bind_row(struct chain_tile *x, uint32_t n);
+/* Are all j of the tile terms of all the block's rows? A constant or a predicate. */
+struct cg_val chain_tile_is_whole(struct chain_tile *x, struct cg_val first);
 /* Where a stream's range begins or ends for the row that is bound, an i32 in j's extent. */
 struct cg_val chain_bound(struct chain_tile *x, const struct lang_expr *e);
 /* The least j that a stream of the block's rows has, and the end of them: i32. */

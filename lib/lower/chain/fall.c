@@ -303,6 +303,32 @@ static bool falls_off(const struct chain_tile *x, const struct chain_stream *s)
            is_same_end(s->low, top->low) && is_same_end(s->high, top->high);
 }
 
+static bool is_in_batch(const struct chain_tile *x, const struct lang_expr *e)
+{
+    const struct chain_form *f = x->t->f;
+    for (uint32_t a = 0; a < f->nrow; a++)
+        if ((a == x->t->i || (x->packs && a == x->t->pack.axis)) && chain_mentions(e, f->row[a]))
+            return false;
+    return true;
+}
+
+/* Finds .sure, where .keep is what is left of a comparison of keys. */
+static void find_sure(struct chain_tile *x)
+{
+    struct cg *g = x->g;
+    const struct chain_runs *r = x->t->f->runs;
+    const struct lang_expr *e = x->keep;
+    const size_t bound = g->bindings.n;
+    x->sure = (struct cg_val){.type = DT_VOID};
+    if (!r || !r->first || e->kind != E_BINARY || e->op != OP_LOR ||
+        !matmul_same(e->args[0], r->known) || !is_in_batch(x, e->args[0]))
+        return;
+    chain_bind_row(x, 0);
+    x->sure = cg_freeze(g, cg_expr(g, e->args[0]));
+    x->keep = e->args[1];
+    g->bindings.n = bound;
+}
+
 void chain_fall_begin(struct chain_tile *x)
 {
     x->top = find_top(x);
@@ -316,6 +342,8 @@ void chain_fall_begin(struct chain_tile *x)
         x->masks &= n == (uint32_t)x->top || falls_off(x, chain_tile_stream(x, n));
     if ((x->lifted || x->keep) && !x->masks) /* something else has the products */
         x->scale_by = x->lifted = x->keep = NULL;
+    if (x->keep)
+        find_sure(x);
     x->grown = cg_new_mutable(x->g, DT_BOOL);
     for (uint32_t row = 0; row < chain_tile_rows(x); row++)
         x->reference[row] = cg_new_mutable(x->g, DT_F32);

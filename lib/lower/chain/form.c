@@ -393,7 +393,7 @@ static struct lang_expr *copy_stream(struct build *x, const struct lang_expr *e)
     s.whole_low = s.low;
     s.whole_high = s.high;
     s.whole_term = s.term;
-    chain_narrow(x->g, x->f->j, s.reduce, &s.term, &s.low, &s.high);
+    chain_narrow(x->g, x->f->j, s.reduce, NULL, &s.term, &s.low, &s.high);
     return add_stream(x, e, &s);
 }
 

@@ -27,6 +27,7 @@ struct clauses {
 struct narrow {
     struct cg *g;
     const struct lang_symbol *j;
+    const struct chain_runs *runs; /* that have begun; NULL: there are none */
     struct lang_expr **low, **high;
 };
 
@@ -205,11 +206,24 @@ static bool apply(const struct narrow *n, const struct clause *c)
     return true;
 }
 
+/* Narrows it to where the clause may hold: what is left of that. */
+static struct lang_expr *apply_runs(const struct narrow *n, const struct clause *c)
+{
+    if (c->negated)
+        return negation(n->g, c->e);
+    if (!n->runs || !matmul_same(c->e, n->runs->clause))
+        return c->e;
+    from(n, n->runs->low);
+    up_to(n, n->runs->high);
+    return matmul_binary(n->g, OP_LOR, n->runs->known, c->e);
+}
+
 void chain_narrow(struct cg *g, const struct lang_symbol *j, enum lang_reduce reduce,
-                  struct lang_expr **term, struct lang_expr **low, struct lang_expr **high)
+                  const struct chain_runs *runs, struct lang_expr **term, struct lang_expr **low,
+                  struct lang_expr **high)
 {
     struct lang_expr *e = *term, *left = NULL;
-    const struct narrow n = {g, j, low, high};
+    const struct narrow n = {g, j, runs && runs->first ? runs : NULL, low, high};
     struct clauses all = {.n = 0};
     const bool otherwise = e->kind == E_COND && is_identity(reduce, e->args[2]);
     if (!otherwise && !(e->kind == E_COND && is_identity(reduce, e->args[1])))
@@ -220,7 +234,7 @@ void chain_narrow(struct cg *g, const struct lang_symbol *j, enum lang_reduce re
     for (uint32_t i = 0; i < all.n; i++) {
         if (apply(&n, &all.v[i]))
             continue;
-        struct lang_expr *c = all.v[i].negated ? negation(g, all.v[i].e) : all.v[i].e;
+        struct lang_expr *c = apply_runs(&n, &all.v[i]);
         left = left ? matmul_binary(g, OP_LAND, left, c) : c;
     }
     struct lang_expr *value = e->args[otherwise ? 1 : 2];

@@ -204,3 +204,24 @@ void chain_tile_find(struct chain_tile *x)
     find_rows(x);
     find_ranges(x);
 }
+
+/* Are all j of every tile terms of all rows, as far as is known when code is made? */
+static bool is_always_whole(const struct chain_tile *x)
+{
+    int64_t from, end, to;
+    return cg_is_const(x->whole_from, &from) && from == 0 && cg_is_const(x->end, &end) &&
+           cg_is_const(x->whole_to, &to) && to == end && end % x->wide == 0;
+}
+
+struct cg_val chain_tile_is_whole(struct chain_tile *x, struct cg_val first)
+{
+    struct cg *g = x->g;
+    if (x->keep && x->sure.type == DT_VOID)
+        return cg_bool(g, false);
+    if (!x->keep && is_always_whole(x))
+        return cg_bool(g, true);
+    const struct cg_val last = cg_add(g, first, cg_u32(x->wide));
+    struct cg_val p = cg_binary(g, OP_GE, first, x->whole_from);
+    p = cg_binary(g, OP_LAND, p, cg_binary(g, OP_LE, last, x->whole_to));
+    return x->keep ? cg_binary(g, OP_LAND, p, x->sure) : p;
+}

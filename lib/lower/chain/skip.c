@@ -180,7 +180,7 @@ static bool narrow_once(struct cg *g, const struct chain_form *f, struct lang_ex
     args[branch] = matmul_cast(g, lx_int(g->a, 0), taken->type);
     struct lang_expr *term = with_args(g, mask, args);
     const struct lang_expr *const from = *low, *const to = *high;
-    chain_narrow(g, f->j, RED_SUM, &term, low, high);
+    chain_narrow(g, f->j, RED_SUM, f->runs, &term, low, high);
     if (*low == from && *high == to)
         return false;
     if (term != taken) { /* a part of the condition is left */
@@ -206,11 +206,9 @@ static bool has_all(const struct chain_form *f, const struct chain_stream *s)
     return !s->low && inspect_same_expr(s->high, f->j->dims[0]);
 }
 
-bool chain_skip(struct cg *g, const struct chain_form *f, struct chain_form *to)
+static bool narrow_sums(struct cg *g, const struct chain_form *f, struct chain_form *to)
 {
     bool any = false;
-    *to = *f;
-    to->exact = f;
     for (uint32_t i = 0; i < f->nstream; i++) {
         struct chain_stream *s = &to->stream[i];
         if (s->reduce != RED_SUM || !dtype_is_float(s->type))
@@ -220,8 +218,31 @@ bool chain_skip(struct cg *g, const struct chain_form *f, struct chain_form *to)
         else if (s->npart == 1)
             any |= narrow(g, f, s, &s->part[0].e);
     }
+    return any;
+}
+
+bool chain_skip(struct cg *g, const struct chain_form *f, struct chain_form *to)
+{
+    struct chain_runs *r = ARENA_NEW(g->a, struct chain_runs);
+    *to = *f;
+    to->exact = f;
+    const bool any = narrow_sums(g, f, to);
+    if (chain_find_runs(f, r)) {
+        to->runs = r;
+        return true;
+    }
     for (uint32_t i = 0; i < f->nstream; i++)
         if (has_all(f, &to->stream[i]))
             return false;
     return any;
+}
+
+void chain_skip_runs(struct cg *g, struct chain_form *f)
+{
+    for (uint32_t i = 0; i < f->nstream; i++) {
+        struct chain_stream *s = &f->stream[i];
+        if (s->reduce == RED_MAX)
+            chain_narrow(g, f->j, RED_MAX, f->runs, &s->term, &s->low, &s->high);
+    }
+    narrow_sums(g, f, f);
 }

@@ -38,6 +38,7 @@
 /* What analysing found. */
 struct fitting {
     struct chain_form form, skipping; /* the latter is the one of .tensor, where it is another */
+    struct chain_form skipped;        /* .skipping before its runs begin */
     struct chain_tensor tensor;
     bool has_tensor;
     const char *no_tensor; /* why not */
@@ -98,6 +99,7 @@ static void *fit(struct cg *g, const struct lower_stage *s, struct buf *why)
         return NULL;
     }
     const bool skips = chain_skip(g, &f->form, &f->skipping);
+    f->skipped = f->skipping;
     f->has_tensor = g->target->sm >= 80 &&
                     chain_find_products(g, skips ? &f->skipping : &f->form, &f->tensor, &no) &&
                     is_short(&f->tensor, &no);
@@ -539,21 +541,45 @@ static bool lower_tensor(struct cg *g, const struct chain_tensor *t,
     return true;
 }
 
+static void begin_launch(struct cg *g, const struct lower_stage *s, const char *name,
+                         uint32_t threads)
+{
+    cg_begin(g, lower_entry_name(g, name));
+    g->block[0] = threads;
+    g->block[1] = g->block[2] = 1;
+    cg_at(g, s->eq[0]->span);
+}
+
+static bool end_launch(struct cg *g, struct lang_expr *grid, const char *how)
+{
+    const uint32_t threads = (uint32_t)g->block[0];
+    g->func->reqntid[0] = threads;
+    g->func->reqntid[1] = g->func->reqntid[2] = 1;
+    lower_tell(g, &(struct lower_entry){.name = g->func->name, .how = how});
+    cg_end(g, cg_launch(g, grid, lx_int(g->a, threads)));
+    return !g->failed;
+}
+
+/* The launch in front of those whose ranges depend on what keys are. */
+static bool lower_runs(struct cg *g, struct fitting *f)
+{
+    struct chain_runs *r = ARENA_NEW(g->a, struct chain_runs);
+    f->skipping = f->skipped;
+    *r = *f->skipped.runs;
+    chain_begin_runs(g, &f->skipping, r);
+    f->skipping.runs = r;
+    chain_skip_runs(g, &f->skipping);
+    begin_launch(g, f->form.stage, "runs", CHAIN_RUNS_BLOCK);
+    struct lang_expr *grid = chain_search_runs(g, &f->skipping);
+    return end_launch(g, grid, "where equal keys begin and end, if they are sorted");
+}
+
 /* The launch behind those of code that leaves j out. */
 static bool lower_repair(struct cg *g, const struct chain_tensor *t, const struct lower_stage *s)
 {
-    cg_begin(g, lower_entry_name(g, "repair"));
-    g->block[0] = CHAIN_REPAIR_BLOCK;
-    g->block[1] = g->block[2] = 1;
-    cg_at(g, s->eq[0]->span);
+    begin_launch(g, s, "repair", CHAIN_REPAIR_BLOCK);
     struct lang_expr *grid = chain_repair(g, t);
-    g->func->reqntid[0] = CHAIN_REPAIR_BLOCK;
-    g->func->reqntid[1] = g->func->reqntid[2] = 1;
-    lower_tell(g,
-               &(struct lower_entry){.name = g->func->name,
-                                     .how = "rows anew, where terms that were left out are not 0"});
-    cg_end(g, cg_launch(g, grid, lx_int(g->a, CHAIN_REPAIR_BLOCK)));
-    return !g->failed;
+    return end_launch(g, grid, "rows anew, where terms that were left out are not 0");
 }
 
 /* Is there an entry whose warps have stages of their own? */
@@ -592,6 +618,8 @@ static bool lower(struct cg *g, void *form, const void *options)
     const bool skips = by_tensor && f->tensor.f->exact;
     if (skips)
         chain_repair_begin(g, &f->tensor);
+    if (skips && f->skipped.runs && !lower_runs(g, f))
+        return false;
     if (by_tensor && !lower_tensor(g, &f->tensor, want, by_wgmma, &all))
         return false;
     if (!all.done && !lower_any(g, &f->form, &all))

@@ -448,43 +448,52 @@ bool chain_masks_products(const struct chain_tile *x)
     return x->masks && x->scale_by;
 }
 
-/* Does .keep hold for the element too, which is inside? */
-static struct cg_val is_kept(const struct step *s, const struct element *e, struct cg_val inside)
+/* Does .keep hold for the element, if there is such a j? */
+static struct cg_val is_kept(const struct step *s, const struct element *e)
 {
     struct chain_tile *x = s->x;
-    const struct cg_guard before = cg_guard(x->g, inside, true);
-    const size_t bound = x->g->bindings.n;
+    struct cg *g = x->g;
+    const struct cg_val j = j_of(s, e), exists = cg_binary(g, OP_LT, j, x->end);
+    const struct cg_guard before = cg_guard(g, exists, true);
+    const size_t bound = g->bindings.n;
     bind_j(s, e);
-    x->guard = x->g->guard;
+    x->guard = g->guard;
     x->outside = before;
-    const struct cg_val kept = cg_expr(x->g, x->keep);
-    x->g->bindings.n = bound;
-    cg_unguard(x->g, before);
-    return cg_binary(x->g, OP_LAND, inside, kept);
+    const struct cg_val kept = cg_expr(g, x->keep);
+    g->bindings.n = bound;
+    cg_unguard(g, before);
+    return kept;
 }
 
-/* Products times 0 become NaN by it, and their rows are computed anew. */
-static void mask_products(const struct step *s)
+/* Makes the element's product `none` where it is no term. */
+static void mask_product(const struct step *s, const struct element *e, bool keeps,
+                         struct cg_val none)
+{
+    struct chain_tile *x = s->x;
+    struct cg *g = x->g;
+    const uint32_t at = e->row / 2 * (x->wide / 2) + e->b * 4 + e->row % 2 * 2 + e->pair;
+    const int32_t reg = s->score[x->scaled][at];
+    const size_t bound = g->bindings.n;
+    struct cg_val inside = is_inside(s, (uint32_t)x->top, e);
+    chain_bind_row(x, e->row);
+    if (keeps)
+        inside = cg_binary(g, OP_LAND, inside, is_kept(s, e));
+    cg_move(g, reg, cg_select(g, cg_reg(g, inside), cg_value(DT_F32, reg), none));
+    g->bindings.n = bound;
+}
+
+/* Products times 0 become NaN by it, and their rows are computed anew. What keeps a column is read
+ * once for all rows. */
+static void mask_products(const struct step *s, bool keeps)
 {
     struct chain_tile *x = s->x;
     struct cg *g = x->g;
     const struct cg_val by = cg_expr(g, x->scale_by), most = chain_f32(g, INFINITY);
     const struct cg_val is_below = cg_binary(g, OP_LT, by, chain_f32(g, 0));
     const struct cg_val none = cg_select(g, cg_reg(g, is_below), most, chain_f32(g, -INFINITY));
-    const size_t bound = g->bindings.n;
-    for (uint32_t row = 0; row < chain_tile_rows(x); row++) {
-        chain_bind_row(x, row);
-        for (uint32_t i = 0; i < x->wide / 4; i++) {
-            const struct element e = {row, i / 2, i % 2};
-            const int32_t reg =
-                s->score[x->scaled][row / 2 * (x->wide / 2) + i / 2 * 4 + row % 2 * 2 + i % 2];
-            struct cg_val inside = is_inside(s, (uint32_t)x->top, &e);
-            if (x->keep)
-                inside = is_kept(s, &e, inside);
-            cg_move(g, reg, cg_select(g, cg_reg(g, inside), cg_value(DT_F32, reg), none));
-        }
-        g->bindings.n = bound;
-    }
+    for (uint32_t i = 0; i < x->wide / 4; i++)
+        for (uint32_t row = 0; row < chain_tile_rows(x); row++)
+            mask_product(s, &(struct element){row, i / 2, i % 2}, keeps, none);
 }
 
 /* Masks them in tiles that are not whole. */
@@ -497,7 +506,16 @@ static void mask_tile(struct step *s)
     if (!cg_is_const(is_whole, &never))
         cg_jump_if(g, cg_reg(g, is_whole), true, whole);
     const size_t mark = cg_scope_open(g);
-    mask_products(s);
+    if (s->x->keep && s->x->sure.type != DT_VOID) {
+        const uint32_t unsure = cg_label(g, "unsure");
+        cg_jump_if(g, cg_reg(g, s->x->sure), false, unsure);
+        mask_products(s, false);
+        cg_jump(g, whole);
+        cg_scope_close(g, mark);
+        cg_place(g, unsure);
+        cg_loop_head(g);
+    }
+    mask_products(s, s->x->keep);
     cg_scope_close(g, mark);
     cg_place(g, whole);
     cg_loop_head(g);
@@ -592,26 +610,6 @@ void chain_tile_rescale(struct chain_tile *x)
         cg_place(g, steady);
         cg_loop_head(g);
     }
-}
-
-/* Are all j of every tile terms of all rows, as far as is known when code is made? */
-static bool is_always_whole(const struct chain_tile *x)
-{
-    int64_t from, end, to;
-    return cg_is_const(x->whole_from, &from) && from == 0 && cg_is_const(x->end, &end) &&
-           cg_is_const(x->whole_to, &to) && to == end && end % x->wide == 0;
-}
-
-struct cg_val chain_tile_is_whole(struct chain_tile *x, struct cg_val first)
-{
-    struct cg *g = x->g;
-    if (x->keep)
-        return cg_bool(g, false);
-    if (is_always_whole(x))
-        return cg_bool(g, true);
-    const struct cg_val last = cg_add(g, first, cg_u32(x->wide));
-    const struct cg_val p = cg_binary(g, OP_GE, first, x->whole_from);
-    return cg_binary(g, OP_LAND, p, cg_binary(g, OP_LE, last, x->whole_to));
 }
 
 static void step(struct chain_tile *x, struct cg_val first, int32_t *const *score, bool masked)
