@@ -31,6 +31,7 @@
  *   chain/pack.c     the axis of rows that share right operands beside i
  *   chain/any.c      any form, without tensor cores: a warp for each row
  *   chain/rows.c     the rows that a warp has, and their ranges of j
+ *   chain/begin.c    the registers of the rows that a warp has
  *   chain/tile.c     streams of the rows that a warp has, for all kernels by tensor cores
  *   chain/fall.c     exponentials in them
  *   chain/rough.c    other operations in them
@@ -363,7 +364,7 @@ static inline struct cg_val chain_f32(struct cg *g, double v)
 {
     return cg_float(g, DT_F32, v);
 }
-/* .g to .lane are set: finds the rest, and begins all streams. */
+/* chain/begin.c. .g to .lane are set: finds the rest, and begins all streams. */
 void chain_tile_begin(struct chain_tile *x);
 /* Begins them anew. */
 void chain_tile_clear(struct chain_tile *x);
@@ -459,8 +460,9 @@ struct cg_val chain_for_terms(struct chain_tile *x, struct cg_val m);
 struct cg_val chain_fall(struct chain_tile *x, struct cg_val from, struct cg_val b);
 struct cg_val chain_fall_raw(struct chain_tile *x, struct cg_val raw, struct cg_val b);
 struct cg_val chain_is_coarse(struct chain_tile *x, struct cg_val b);
-/* What e is where its condition holds, if it is a product with a score there, -inf elsewhere, and
- * the condition is one of indices and of what is read by them; otherwise NULL. */
+/* What e, a maximum's term, is where its condition holds, if it is a product with a score there,
+ * -inf elsewhere, and the condition is one of indices and of what is read by them; otherwise NULL.
+ */
 const struct lang_expr *chain_kept(const struct chain_tensor *t, const struct lang_expr *e);
 /* Is e what .top is the maximum of, a score times .scale_by? */
 bool chain_is_scaled(const struct chain_tile *x, const struct lang_expr *e);

@@ -252,10 +252,12 @@ static bool has_streams(const struct chain_form *f, const struct lang_expr *e)
 
 const struct lang_expr *chain_kept(const struct chain_tensor *t, const struct lang_expr *e)
 {
-    if (e->kind != E_COND || !is_lowest(e->args[2]) || has_streams(t->f, e->args[0]))
+    const struct lang_expr *of = e->kind == E_COND ? e->args[1] : e;
+    bool is_maximum = false, is_product = false;
+    for (uint32_t n = 0; n < t->f->nstream; n++)
+        is_maximum |= t->f->stream[n].reduce == RED_MAX && matmul_same(t->f->stream[n].term, e);
+    if (e->kind != E_COND || !is_maximum || !is_lowest(e->args[2]) || has_streams(t->f, e->args[0]))
         return NULL;
-    const struct lang_expr *of = e->args[1];
-    bool is_product = false;
     for (uint32_t n = 0; n < t->f->nscore && of->kind == E_BINARY && of->op == OP_MUL; n++)
         for (uint32_t i = 0; i < 2; i++)
             is_product |= is_name(of->args[i], t->f->score[n].sym) &&
