@@ -119,7 +119,8 @@ static struct cg_val approximation(struct cg *g, struct cg_val x)
 static void apply(const struct lift *l, struct cg_val (*to)(struct cg *g, struct cg_val x))
 {
     for (uint32_t i = 0; i < l->n; i++)
-        cg_move(l->x->g, l->reg[i], to(l->x->g, argument(l, i)));
+        if (chain_tile_uses(l->x, i))
+            cg_move(l->x->g, l->reg[i], to(l->x->g, argument(l, i)));
 }
 
 /* Finds .most and .times. */
@@ -164,6 +165,8 @@ static void apply_near(const struct lift *l)
 {
     struct cg *g = l->x->g;
     for (uint32_t i = 0; i < l->n; i++) {
+        if (!chain_tile_uses(l->x, i))
+            continue;
         const struct cg_val square = cg_binary(g, OP_MUL, value(l, i), value(l, i));
         struct cg_val p = l->times[COUNT(l->times) - 1];
         for (size_t k = COUNT(l->times) - 1; k-- > 0;)
