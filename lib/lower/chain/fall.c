@@ -194,7 +194,7 @@ static bool selects(const struct lang_expr *e)
     return some;
 }
 
-static bool same_end(const struct lang_expr *x, const struct lang_expr *y)
+static bool is_same_end(const struct lang_expr *x, const struct lang_expr *y)
 {
     return x == y || (x && y && matmul_same(x, y));
 }
@@ -211,7 +211,7 @@ static bool is_deep(const struct chain_tile *x)
             continue;
         const struct chain_stream *top = &f->stream[s->running];
         const struct lang_expr *term = s->has_column ? s->part[0].e : s->term;
-        deep |= !same_end(s->low, top->low) || !same_end(s->high, top->high) ||
+        deep |= !is_same_end(s->low, top->low) || !is_same_end(s->high, top->high) ||
                 (selects(term) && !selects(top->term));
     }
     return deep;
@@ -284,11 +284,6 @@ static void find_scale(struct chain_tile *x)
 bool chain_is_scaled(const struct chain_tile *x, const struct lang_expr *e)
 {
     return x->scale_by && matmul_same(chain_tile_stream(x, (uint32_t)x->top)->term, e);
-}
-
-static bool is_same_end(const struct lang_expr *x, const struct lang_expr *y)
-{
-    return x == y || (x && y && matmul_same(x, y));
 }
 
 /* Is the stream's factor, or term, the exponential of what .top is the maximum of less a base, over

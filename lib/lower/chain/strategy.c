@@ -1,4 +1,5 @@
-/* What the strategy is called, which stages it takes, and its entries.
+/* What the strategy is called, which stages it takes, and its entries. BENCHMARKS.md has decoding,
+ * variants and gradients, and what their steps bought.
  *
  * Rows that are few go by mma.sync first: at most 16, and groups of heads of at most 32 each. On
  * sm_90a all others go by wgmma, where operands fit it, but for rows of more than 1024 terms of
