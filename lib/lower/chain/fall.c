@@ -199,8 +199,17 @@ static bool is_same_end(const struct lang_expr *x, const struct lang_expr *y)
     return x == y || (x && y && matmul_same(x, y));
 }
 
-/* May a row's maximum be of j that are no terms of its sums, so that all of these are far below
- * it? */
+/* Is there more in what terms subtract than their maximum, and numbers for where that is -inf? */
+static bool is_more(const struct lang_expr *base, const struct lang_symbol *top)
+{
+    bool more = base->kind == E_INDEX || (base->kind == E_NAME && base->sym != top);
+    for (uint32_t i = 0; i < base->nargs && !more; i++)
+        more = is_more(base->args[i], top);
+    return more;
+}
+
+/* May a row's maximum be of j that are no terms of its sums, or something else be larger, as a sink
+ * is, so that all of these are far below it? */
 static bool is_deep(const struct chain_tile *x)
 {
     const struct chain_form *f = x->t->f;
@@ -211,8 +220,8 @@ static bool is_deep(const struct chain_tile *x)
             continue;
         const struct chain_stream *top = &f->stream[s->running];
         const struct lang_expr *term = s->has_column ? s->part[0].e : s->term;
-        deep |= !is_same_end(s->low, top->low) || !is_same_end(s->high, top->high) ||
-                (selects(term) && !selects(top->term));
+        deep |= is_more(s->base, top->sym) || !is_same_end(s->low, top->low) ||
+                !is_same_end(s->high, top->high) || (selects(term) && !selects(top->term));
     }
     return deep;
 }
