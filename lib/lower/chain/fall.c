@@ -129,6 +129,22 @@ static struct cg_val falls(struct chain_tile *x, struct cg_val was, struct cg_va
     return exp2_of(x, cg_binary(x->g, OP_SUB, from, to));
 }
 
+/* The same as the equations have it. */
+static struct cg_val falls_exactly(struct chain_tile *x, const struct chain_stream *of,
+                                   uint32_t row, struct cg_val was, struct cg_val now)
+{
+    struct cg *g = x->g;
+    struct cg_val by = cg_binary(g, OP_SUB, was, now);
+    if (!of->weight)
+        return cg_library(g, of->base2 ? "exp2_f32" : "exp_falling_f32", 1, &by);
+    const size_t bound = g->bindings.n;
+    chain_bind_row(x, row);
+    by = cg_binary(g, OP_MUL, cg_unary(g, OP_NEG, by),
+                   cg_convert(g, cg_expr(g, of->weight), DT_F32));
+    g->bindings.n = bound;
+    return cg_library(g, of->base2 ? "exp2_f32" : "exp_f32", 1, &by);
+}
+
 struct cg_val chain_rescaling(struct chain_tile *x, uint32_t n, uint32_t row, struct cg_val was)
 {
     struct cg *g = x->g;
@@ -137,19 +153,12 @@ struct cg_val chain_rescaling(struct chain_tile *x, uint32_t n, uint32_t row, st
     was = base_at(x, n, row, was);
     if (chain_is_rough(x) && chain_is_plain(of))
         return falls(x, was, now);
-    const int32_t same = cg_reg(g, cg_binary(g, OP_EQ, was, now)); /* infinities, too */
-    const struct cg_val one = chain_f32(g, 1);
-    struct cg_val by = cg_binary(g, OP_SUB, was, now);
-    if (!of->weight) {
-        by = cg_library(g, of->base2 ? "exp2_f32" : "exp_falling_f32", 1, &by);
-        return cg_select(g, same, one, by);
-    }
-    const size_t bound = g->bindings.n;
-    chain_bind_row(x, row);
-    by = cg_binary(g, OP_MUL, cg_unary(g, OP_NEG, by),
-                   cg_convert(g, cg_expr(g, of->weight), DT_F32));
-    g->bindings.n = bound;
-    return cg_select(g, same, one, cg_library(g, of->base2 ? "exp2_f32" : "exp_f32", 1, &by));
+    const struct cg_val by = falls_exactly(x, of, row, was, now);
+    if (!x->deep)
+        return by;
+    /* an infinite maximum of no term makes no NaN */
+    const int32_t same = cg_reg(g, cg_binary(g, OP_EQ, was, now));
+    return cg_select(g, same, chain_f32(g, 1), by);
 }
 
 static bool is_name(const struct lang_expr *e, const struct lang_symbol *sym)
