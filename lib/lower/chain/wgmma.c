@@ -19,6 +19,15 @@
  * many blocks as the device has multiprocessors take them by turns, or from a counter where items
  * differ, by the rows' ranges (chain/items.c).
  *
+ * Of several scores and no maxima, as gradients have, each sum is multiplied as soon as the scores
+ * are there that its terms need, and a tile is done before the next begins:
+ *
+ *     wait for k; begin each s = q k; wait for the first; its terms; begin the sums that need it;
+ *     wait for the next s; its terms; begin the sums that need that; ... all are done: give k back
+ *
+ * There k is v, too, where both are the same matrix: rows along terms and across lie the same. With
+ * it come vectors along j (chain/along.c), which threads would wait for.
+ *
  * This is what made it fast; chain/strategy.c has what each step bought.
  *   - ptxas moves the wait for o in front of the exponentials, under which tensor cores are to
  *     multiply. An instruction that depends on them keeps it behind (hold()).
