@@ -591,9 +591,11 @@ EOF
 }
 
 @test "keys that are equal to something of the row's are ranges where they are sorted, and right where they are not" {
+    local fills=normal,extreme
+    [ -z "${KAIO_QUICK-}" ] || fills=extreme
     documents
     for target in sm_80 sm_90a; do
-        right $target --fill=normal,extreme "$BATS_TEST_TMPDIR/docs.yaml"
+        right $target --fill=$fills "$BATS_TEST_TMPDIR/docs.yaml"
         # the comparison alone, the other way round, of bytes
         sed 's/of_row\[z,i\] == of_key\[z,j\] && j <= i + 7/of_key[z,j] == of_row[z,i]/; s/: in i32\[/: in u8[/' \
             "$BATS_TEST_TMPDIR/docs.yaml" >"$BATS_TEST_TMPDIR/bytes.yaml"
@@ -634,7 +636,9 @@ END
         kaio-emit -t $target $(printf -- '-D %s ' $sizes) docs.yaml >k.ptx
         losses=$(sed -nE 's,^//@ (depth|truncation|products): ,--\1=,p' k.ptx)
         for of in 'up sorted' 'down sorted' 'any sorted' 'same sorted' 'any mixed'; do
-            for v in v v0 v1 v2 v3 v4; do
+            vs='v v0 v1 v2 v3 v4'
+            [ -z "${KAIO_QUICK-}" ] || vs=$([ $target = sm_80 ] && echo v1 || echo v2)
+            for v in $vs; do
                 io="q=q.npy k=k.npy v=$v.npy of_row=${of% *}.npy of_key=${of#* }.npy o=o.npy lse=lse.npy"
                 # shellcheck disable=SC2086
                 kaio-run -q -d cpu --check k.ptx $io
