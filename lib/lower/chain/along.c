@@ -125,10 +125,12 @@ static bool has_node(const struct lang_expr *e, const struct lang_expr *node)
 
 void chain_fetch_along(struct chain_tile *x, const struct lang_expr *e)
 {
-    for (uint32_t n = 0; n < x->t->nalong && x->has_along; n++)
-        for (x->distance = 0; x->distance < x->wide && has_node(e, x->t->along[n]);
-             x->distance += 8)
+    for (uint32_t n = 0; n < x->t->nalong && x->has_along; n++) {
+        if (!has_node(e, x->t->along[n]))
+            continue;
+        for (x->distance = 0; x->distance < x->wide; x->distance += 8)
             read_box(x, n);
+    }
 }
 
 bool chain_read_along(struct chain_tile *x, const struct lang_expr *e, struct cg_val *v)

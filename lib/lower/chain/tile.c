@@ -500,33 +500,33 @@ static void step_terms(struct step *s)
     clear_rules(x->g);
 }
 
-struct chain_values *chain_tile_terms(struct chain_tile *x, struct cg_val first,
-                                      int32_t *const *score, bool masked)
+/* Of the columns from `column` to `columns`. */
+static struct chain_values *terms_of(struct chain_tile *x, struct cg_val first,
+                                     int32_t *const *score, bool masked, uint32_t column,
+                                     uint32_t columns)
 {
     struct step *s = ARENA_NEW(x->g->a, struct step);
     *s = (struct step){.x = x,
                        .first = first,
                        .score = score,
                        .masked = masked,
-                       .columns = x->t->ncolumn,
+                       .column = column,
+                       .columns = columns,
                        .values = values_of(x)};
     step_terms(s);
     return s->values;
 }
 
+struct chain_values *chain_tile_terms(struct chain_tile *x, struct cg_val first,
+                                      int32_t *const *score, bool masked)
+{
+    return terms_of(x, first, score, masked, 0, x->t->ncolumn);
+}
+
 void chain_tile_column_words(struct chain_tile *x, uint32_t c, struct cg_val first,
                              int32_t *const *score, bool masked)
 {
-    struct step *s = ARENA_NEW(x->g->a, struct step);
-    *s = (struct step){.x = x,
-                       .first = first,
-                       .score = score,
-                       .masked = masked,
-                       .column = c,
-                       .columns = c + 1,
-                       .values = values_of(x)};
-    step_terms(s);
-    chain_words_of(x, s->values, c);
+    chain_words_of(x, terms_of(x, first, score, masked, c, c + 1), c);
 }
 
 void chain_tile_rescale(struct chain_tile *x)
