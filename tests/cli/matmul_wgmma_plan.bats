@@ -77,7 +77,8 @@ plans() {
         }
         run ! grep -q ': wgmma of ' explained
     done <<'END'
-nn|-D T=f32|multiplies no f32
+nn|-D T=f32 -D k=323|parts of f32 may lose more than fma in fewer than 324 terms
+nn|-D T=f32 -D m=9 -D k=4096|up to 32 rows leave most of it idle
 nt|-D m=16|up to 32 rows leave most of it idle
 nt|-D k=4097 -D n=64|TMA copies rows of whole 16 bytes
 int8||takes the right operand's i8 along k alone

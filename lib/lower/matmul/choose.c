@@ -395,7 +395,8 @@ static bool is_sensible(const struct planner *l, const struct tile *t)
     const bool is_mma = t->how == MATMUL_MMA;
     const bool is_long = (uint32_t)t->wm * t->wn > SHORT_WARP || t->bk > SHORT_TERMS;
     if (is_mma)
-        return is_sensible_mma(l, t) && (!l->shorter || l->single || converts_long(l) || !is_long);
+        return !l->looks && is_sensible_mma(l, t) &&
+               (!l->shorter || l->single || converts_long(l) || !is_long);
     if (l->single)
         return is_little(t);
     return (!l->shorter || !is_long) && (t->bn <= OPEN_MOST_COLUMNS || planner_knows_all(l));

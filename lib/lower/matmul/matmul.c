@@ -379,7 +379,8 @@ static bool lower_rest(struct cg *g, const struct lower_stage *s, struct variant
 static bool make_plans(struct cg *g, const struct matmul_form *f,
                        const struct matmul_options *options, struct matmul_plan *p, uint32_t *n)
 {
-    const struct matmul_setting setting = {.a = g->a, .target = g->target, .fast = g->fast};
+    const struct matmul_setting setting = {
+        .a = g->a, .target = g->target, .fast = g->fast, .strict = !g->contract_fma};
     struct matmul_report report = {0};
     const bool good = matmul_plan(&setting, f, options, p, n, &report);
     if (report.not_wgmma) {

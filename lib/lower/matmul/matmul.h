@@ -319,7 +319,7 @@ struct matmul_plan matmul_least(void);
 struct matmul_setting {
     struct arena *a;
     const struct ptx_target *target;
-    bool fast; /* math: fast */
+    bool fast, strict; /* math: */
 };
 /* Reasons that the plans are as they are, for reports. */
 struct matmul_report {

@@ -13,6 +13,9 @@
  * thirds of the multiprocessors; any goes by mma.sync, since TMA copies rows of whole 16 bytes
  * alone.
  *
+ * f32 goes by wgmma in parts where that loses no more than fma may (LEAST_TERMS); where their
+ * number is open a further variant, short, has fma for fewer.
+ *
  * What a schedule names is taken as it is, and the cheapest of what it leaves open.
  */
 #include <config.h>
@@ -25,6 +28,10 @@ enum {
     FEW_ROWS = 4,  /* for which, with 1 row too, products take less time than reading B does */
     MOST_OPEN = 8, /* shares, where they are counted at launch */
     HEAVY = 16,    /* of operands and epilogue */
+    /* Of so many terms, and of more, three products of parts may be off by no more than fma: by
+     * 36 * 8 + 24 + 1 roundings and one for each 32 terms (matmul.c), where fma has one for each
+     * term. */
+    LEAST_TERMS = 324,
 };
 
 /* ---- what is said ---------------------------------------------------------------------------- */
@@ -63,6 +70,11 @@ static struct lang_expr *tiles_of(struct planner *l, uint32_t bm, uint32_t bn)
 static struct lang_expr *fewer_tiles(struct planner *l, const struct matmul_plan *p, uint32_t than)
 {
     return lx_compare(l->a, OP_LT, tiles_of(l, p->bm, p->bn), lx_int(l->a, than));
+}
+
+static struct lang_expr *fewer_terms(struct planner *l, uint32_t than)
+{
+    return lx_compare(l->a, OP_LT, extent(l, l->f->k), lx_int(l->a, than));
 }
 
 static struct lang_expr *most_rows(struct planner *l, uint32_t most)
@@ -234,6 +246,22 @@ static void add_smaller(struct planner *l, struct variants *all, const struct ma
     l->cost = cost;
 }
 
+/* Adds the variant by fma for fewer terms than parts are as good for, where that is open. */
+static void add_short(struct planner *l, struct variants *all)
+{
+    const struct planner before = *l;
+    if (!l->looks || l->k)
+        return;
+    l->type = l->f->type;
+    l->parts = 1;
+    l->size.k = LEAST_TERMS / 2;
+    planner_consider_tiles(l);
+    add(l, all, "short", fewer_terms(l, LEAST_TERMS), MOST_OPEN);
+    l->size = before.size;
+    l->type = before.type;
+    l->parts = before.parts;
+}
+
 /* Adds variants for sizes of which some are not known. */
 static void add_open(struct planner *l, struct variants *all)
 {
@@ -247,6 +275,7 @@ static void add_open(struct planner *l, struct variants *all)
     if (all->n && l->m && l->size.m <= 1)
         return;
     l->shorter = free && is_heavy(l->f);
+    add_short(l, all);
     if (w->shape[0])
         planner_consider_rows(l);
     planner_consider_tiles(l);
@@ -312,9 +341,26 @@ static void choose_type(struct planner *l)
     l->parts = 1;
     if (l->type == MATMUL_FP8 && mma != MATMUL_BY_FP8)
         l->type = MATMUL_F16;
-    if (l->type == MATMUL_F32 && !l->f->pairs && (mma == MATMUL_BY_TF32X3 || l->fast)) {
+    if (l->type != MATMUL_F32 || l->f->pairs)
+        return;
+    const bool asked = mma == MATMUL_BY_TF32X3 || l->fast;
+    l->looks = !asked && mma == MATMUL_BY_ANY && !l->strict && (!l->k || l->size.k >= LEAST_TERMS);
+    if (asked || l->looks) {
         l->type = MATMUL_TF32;
         l->parts = 2;
+    }
+    struct buf why = buf_in(l->a);
+    if (l->looks && !planner_takes_wgmma(l, &why)) {
+        l->report->not_wgmma = why.len ? buf_text(&why) : NULL;
+        l->type = l->f->type;
+        l->parts = 1;
+        l->looks = false;
+    } else if (!asked && !l->looks && mma == MATMUL_BY_ANY && ptx_target_has_wgmma(l->target)) {
+        l->report->not_wgmma =
+            l->strict
+                ? "'math: strict' rounds every product"
+                : arena_printf(l->a, "parts of f32 may lose more than fma in fewer than %d terms",
+                               LEAST_TERMS);
     }
 }
 
@@ -473,6 +519,7 @@ bool matmul_plan(const struct matmul_setting *setting, const struct matmul_form 
     struct planner l = {.a = setting->a,
                         .target = setting->target,
                         .fast = setting->fast,
+                        .strict = setting->strict,
                         .f = f,
                         .want = &said,
                         .report = report,
@@ -485,7 +532,7 @@ bool matmul_plan(const struct matmul_setting *setting, const struct matmul_form 
     if (!read_wgmma(&l, &said) || !check_mma(&l))
         return false;
     struct buf why = buf_in(l.a);
-    if (!planner_takes_wgmma(&l, &why) && why.len)
+    if (!planner_takes_wgmma(&l, &why) && why.len && !report->not_wgmma)
         report->not_wgmma = buf_text(&why);
     *n = plan_all(&l, v);
     return *n ? true : impossible(&l);

@@ -18,7 +18,7 @@ struct matmul_size {
 struct planner {
     struct arena *a;
     const struct ptx_target *target;
-    bool fast; /* math: fast */
+    bool fast, strict; /* math: */
     const struct matmul_form *f;
     const struct matmul_options *want;
     struct matmul_report *report;
@@ -27,6 +27,7 @@ struct planner {
     struct matmul_size size; /* what is not: typical */
     enum matmul_type type;   /* of mma.sync; of f32: tf32 */
     uint32_t parts;
+    bool looks;   /* in parts only by what looks for factors that are too small: wgmma */
     bool shorter; /* no large tiles of warps: they are much code */
     bool single;  /* elements, not vectors: of small tiles, for that is much code */
     struct matmul_plan best;

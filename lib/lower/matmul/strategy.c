@@ -7,13 +7,10 @@
 #include <stdio.h>
 
 static const struct option_word by[] = {
-    {"none", MATMUL_BY_NONE},
-    {"sync", MATMUL_BY_SYNC},
-    {"tf32", MATMUL_BY_TF32},
-    {"tf32x3", MATMUL_BY_TF32X3},
-    {"fp8", MATMUL_BY_FP8},
-    {"wgmma", MATMUL_BY_WGMMA},
-    {NULL, 0},
+    {"none", MATMUL_BY_NONE},     {"fma", MATMUL_BY_NONE},
+    {"sync", MATMUL_BY_SYNC},     {"tf32", MATMUL_BY_TF32},
+    {"tf32x3", MATMUL_BY_TF32X3}, {"fp8", MATMUL_BY_FP8},
+    {"wgmma", MATMUL_BY_WGMMA},   {NULL, 0},
 };
 static const struct option_word blocks[] = {
     {"multiprocessors", MATMUL_BLOCKS_ALL}, {"tiles", MATMUL_BLOCKS_TILES}, {NULL, 0}};

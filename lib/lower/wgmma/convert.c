@@ -31,6 +31,8 @@
 
 #include "lower/wgmma/wgmma.h"
 
+#include <math.h>
+
 enum {
     PIECE = 16,
     WORDS = 4,
@@ -59,20 +61,6 @@ struct converted {
                         are? -1: it is not */
 };
 
-/* Is one of them infinite or NaN? */
-static int32_t is_odd(struct cg *g, const struct ptx_operand *x)
-{
-    const int32_t odd = cg_new(g, DT_BOOL);
-    int32_t zero = cg_reg(g, cg_float(g, DT_F32, 0));
-    for (uint32_t e = 0; e < WORDS; e++) {
-        const int32_t more = cg_new(g, DT_F32);
-        PTX(&g->b, "fma.rn.f32", ptx_r(more), x[e], ptx_immf32(0), ptx_r(zero));
-        zero = more;
-    }
-    PTX(&g->b, "setp.nan.f32", ptx_r(odd), ptx_r(zero), ptx_r(zero));
-    return odd;
-}
-
 static void part(struct cg *g, struct ptx_operand x, struct ptx_operand *first,
                  struct ptx_operand *rest)
 {
@@ -90,7 +78,12 @@ static void convert(struct wgmma *s, const struct wgmma_tile *t, const struct pt
                     struct converted *to)
 {
     struct cg *g = s->g;
-    to->changed = t->parted ? is_odd(g, x) : -1;
+    to->changed = -1;
+    if (t->parted) {
+        to->changed = cg_new(g, DT_BOOL);
+        PTX(&g->b, "setp.geu.f32", ptx_r(to->changed), ptx_r(wgmma_range_take(s, x, WORDS)),
+            ptx_immf32(INFINITY));
+    }
     for (uint32_t e = 0; e < WORDS; e++) {
         to->first[e] = x[e];
         if (t->parted) {
@@ -121,26 +114,40 @@ static void store(struct wgmma *s, const struct ptx_operand *x, int32_t guard, i
 
 /* ---- along k --------------------------------------------------------------------------------- */
 
+/* n pieces of the lane's, from the one of number `from` on. */
+static void convert_pieces(struct wgmma *s, const struct wgmma_tile *t, int32_t at, uint32_t from,
+                           uint32_t n)
+{
+    const uint32_t apart = s->shape->converts * PASS;
+    struct ptx_operand x[AT_ONCE][WORDS];
+    for (uint32_t i = 0; i < n; i++)
+        load(s, x[i], at, t->offset + (from + i) * apart);
+    for (uint32_t i = 0; i < n; i++) {
+        struct converted to;
+        convert(s, t, x[i], &to);
+        store(s, to.first, to.changed, at, t->offset + (from + i) * apart);
+        if (t->parted)
+            store(s, to.rest, -1, at, t->rest + (from + i) * apart);
+    }
+}
+
 static void convert_tile(struct wgmma *s, const struct wgmma_tile *t, struct cg_val stage)
 {
     struct cg *g = s->g;
-    const uint32_t apart = s->shape->converts * PASS, passes = t->bytes / apart;
+    const uint32_t all = t->bytes / PASS, each = all / s->shape->converts;
+    const uint32_t left = all % s->shape->converts, none = cg_label(g, "none");
     const struct cg_val piece = cg_mul(g, s->m->lane, PIECE);
     const struct cg_val own = cg_add(g, cg_mul(g, s->part, PASS), piece);
     const int32_t at = cg_reg(g, cg_add(g, stage, own));
-    for (uint32_t from = 0; from < passes; from += AT_ONCE) {
-        const uint32_t n = passes - from < AT_ONCE ? passes - from : AT_ONCE;
-        struct ptx_operand x[AT_ONCE][WORDS];
-        for (uint32_t i = 0; i < n; i++)
-            load(s, x[i], at, t->offset + (from + i) * apart);
-        for (uint32_t i = 0; i < n; i++) {
-            struct converted to;
-            convert(s, t, x[i], &to);
-            store(s, to.first, to.changed, at, t->offset + (from + i) * apart);
-            if (t->parted)
-                store(s, to.rest, -1, at, t->rest + (from + i) * apart);
-        }
-    }
+    for (uint32_t from = 0; from < each; from += AT_ONCE)
+        convert_pieces(s, t, at, from, each - from < AT_ONCE ? each - from : AT_ONCE);
+    if (!left)
+        return;
+    const size_t mark = cg_scope_open(g); /* the last are not every warp's */
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, s->part, cg_u32(left))), false, none);
+    convert_pieces(s, t, at, each, 1);
+    cg_scope_close(g, mark);
+    cg_place(g, none);
 }
 
 /* ---- across ---------------------------------------------------------------------------------- */
@@ -160,36 +167,45 @@ void wgmma_convert_begin(struct wgmma *s)
     struct cg *g = s->g;
     const struct cg_val across = cg_binary(g, OP_AND, s->m->lane, cg_u32(7));
     s->part = cg_binary(g, OP_SUB, s->m->warp, cg_u32(WGMMA_GROUP / 32 - s->shape->converts));
+    if (s->p->parts > 1)
+        wgmma_range_begin(s);
     for (uint32_t i = 0; i < SQUARES; i++) {
         struct cg_val h = cg_add(g, cg_binary(g, OP_SHR, s->m->lane, cg_u32(3)), cg_u32(4 * i));
         struct cg_val along = cg_binary(g, OP_XOR, across, h);
-        s->square[i][0] = chunk_at(g, along, across);
-        s->square[i][1] = chunk_at(g, across, along);
+        s->corner[i][0] = chunk_at(g, along, across);
+        s->corner[i][1] = chunk_at(g, across, along);
     }
 }
 
-/* Where row e of the lane's square i is, read (way 0) or written (1). */
-static int32_t square_at(struct wgmma *s, int32_t atom, uint32_t i, uint32_t way, uint32_t e)
+/* A lane's square of 4 x 4: its atom's address, and where in it its first row is read and written.
+ */
+struct square {
+    int32_t atom, corner[2];
+};
+
+/* Where its row e is, read (way 0) or written (1). */
+static int32_t row_at(struct wgmma *s, const struct square *q, uint32_t way, uint32_t e)
 {
     struct cg *g = s->g;
-    const struct cg_val at = cg_add(g, cg_value(DT_U32, atom), cg_value(DT_U32, s->square[i][way]));
+    const struct cg_val at = cg_add(g, cg_value(DT_U32, q->atom), cg_value(DT_U32, q->corner[way]));
     return cg_reg(g, cg_binary(g, OP_XOR, at, cg_u32(e * PIECE)));
 }
 
-/* The warp turns the atom of the tile at the address + offset. */
-static void turn_atom(struct wgmma *s, const struct wgmma_tile *t, int32_t at, uint32_t offset)
+/* The warp turns n squares of each lane, of the tile at the address + offset. */
+static void turn_squares(struct wgmma *s, const struct wgmma_tile *t, const struct square *q,
+                         uint32_t n, uint32_t offset)
 {
     struct cg *g = s->g;
     struct ptx_operand w[SQUARES][SIDE][WORDS], v[WORDS];
-    for (uint32_t i = 0; i < SQUARES; i++)
+    for (uint32_t i = 0; i < n; i++)
         for (uint32_t e = 0; e < SIDE; e++)
-            load(s, w[i][e], square_at(s, at, i, 0, e), t->offset + offset + e * WGMMA_SPAN);
+            load(s, w[i][e], row_at(s, &q[i], 0, e), t->offset + offset + e * WGMMA_SPAN);
     PTX(&g->b, "bar.warp.sync", ptx_imm(-1));
-    for (uint32_t i = 0; i < SQUARES; i++)
+    for (uint32_t i = 0; i < n; i++)
         for (uint32_t c = 0; c < SIDE; c++) {
             struct converted to;
             const uint32_t row = offset + c * WGMMA_SPAN;
-            const int32_t there = square_at(s, at, i, 1, c);
+            const int32_t there = row_at(s, &q[i], 1, c);
             for (uint32_t e = 0; e < SIDE; e++)
                 v[e] = w[i][e][c];
             convert(s, t, v, &to);
@@ -200,20 +216,48 @@ static void turn_atom(struct wgmma *s, const struct wgmma_tile *t, int32_t at, u
 }
 
 /* Atoms by turns. */
-static void turn_tile(struct wgmma *s, const struct wgmma_tile *t, struct cg_val stage)
+static void turn_atoms(struct wgmma *s, const struct wgmma_tile *t, struct cg_val stage)
 {
     struct cg *g = s->g;
     const int32_t at = cg_reg(g, cg_add(g, stage, cg_mul(g, s->part, ATOM)));
-    for (uint32_t first = 0; first < t->atoms; first += s->shape->converts) {
+    struct square q[SQUARES];
+    for (uint32_t i = 0; i < SQUARES; i++)
+        q[i] = (struct square){at, {s->corner[i][0], s->corner[i][1]}};
+    for (uint32_t first = 0; first < t->atoms; first += s->shape->converts)
+        turn_squares(s, t, q, SQUARES, first * ATOM);
+}
+
+/* Halves of atoms by turns, a square of each lane: of other numbers of atoms that leaves warps less
+ * to wait for. Halves have both a square and the one that it trades places with. */
+static void turn_halves(struct wgmma *s, const struct wgmma_tile *t, struct cg_val stage)
+{
+    struct cg *g = s->g;
+    const uint32_t halves = t->atoms * SQUARES;
+    for (uint32_t first = 0; first < halves; first += s->shape->converts) {
         const uint32_t none = cg_label(g, "none");
         const size_t mark = cg_scope_open(g);
-        if (first + s->shape->converts > t->atoms) /* the last are not every warp's */
-            cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, s->part, cg_u32(t->atoms - first))), false,
-                       none);
-        turn_atom(s, t, at, first * ATOM);
+        const struct cg_val n = cg_add(g, s->part, cg_u32(first));
+        const struct cg_val atom = cg_mul(g, cg_binary(g, OP_SHR, n, cg_u32(1)), ATOM);
+        const struct cg_val odd = cg_binary(g, OP_AND, n, cg_u32(1));
+        const int32_t is_odd = cg_reg(g, cg_binary(g, OP_NE, odd, cg_u32(0)));
+        struct square q = {.atom = cg_reg(g, cg_add(g, stage, atom))};
+        if (first + s->shape->converts > halves) /* the last are not every warp's */
+            cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, n, cg_u32(halves))), false, none);
+        for (uint32_t way = 0; way < 2; way++)
+            q.corner[way] = cg_reg(g, cg_select(g, is_odd, cg_value(DT_U32, s->corner[1][way]),
+                                                cg_value(DT_U32, s->corner[0][way])));
+        turn_squares(s, t, &q, 1, 0);
         cg_scope_close(g, mark);
         cg_place(g, none);
     }
+}
+
+static void turn_tile(struct wgmma *s, const struct wgmma_tile *t, struct cg_val stage)
+{
+    if (t->atoms % s->shape->converts)
+        turn_halves(s, t, stage);
+    else
+        turn_atoms(s, t, stage);
 }
 
 /* ---- stages ---------------------------------------------------------------------------------- */
@@ -222,11 +266,15 @@ static void convert_stage(struct wgmma *s)
 {
     const struct cg_val stage = ring_stage(&s->ring);
     ring_wait(&s->ring, RING_FULL);
+    if (s->p->parts > 1)
+        wgmma_range_clear(s);
     for (uint32_t i = 0; i < s->shape->ntile; i++)
         if (s->shape->tile[i].turned)
             turn_tile(s, &s->shape->tile[i], stage);
         else if (wgmma_is_converted(s->shape, &s->shape->tile[i]))
             convert_tile(s, &s->shape->tile[i], stage);
+    if (s->p->parts > 1)
+        wgmma_range_tell(s);
     ring_hand_over(&s->ring, RING_READY);
 }
 

@@ -9,8 +9,8 @@
 /* Registers of a thread; of three warpgroups; columns of an instruction of one of four
  * warpgroups. */
 enum { NOT_SUMS = 48, NOT_SUMS_OF_3 = 32, MOST_WIDE_OF_4 = 192 };
-enum { CONVERTS = 2 }; /* warps */
-enum { SPARE = 16 };   /* registers, of those that are not sums */
+enum { CONVERTS = 2, CONVERTS_PARTS = 3 }; /* warps */
+enum { SPARE = 16 };                       /* registers, of those that are not sums */
 
 static bool fails(struct buf *why, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -152,7 +152,8 @@ static bool measure_tile(struct wgmma_shape *s, uint32_t n, struct buf *why)
     t->rest = t->offset + t->bytes;
     s->stage_bytes += t->bytes * (t->parted ? 2 : 1);
     *(t->made ? &s->made : &s->copied) += t->bytes;
-    s->converts = wgmma_is_converted(s, t) ? CONVERTS : s->converts;
+    if (wgmma_is_converted(s, t))
+        s->converts = p->parts > 1 ? CONVERTS_PARTS : CONVERTS;
     s->tile_of[n] = s->ntile++;
     return true;
 }
@@ -221,7 +222,7 @@ uint32_t wgmma_sets(const struct wgmma_shape *s)
 
 static uint32_t barriers_of(const struct wgmma_shape *s)
 {
-    return ring_barrier_bytes(s->p->stages, wgmma_sets(s));
+    return ring_barrier_bytes(s->p->stages, wgmma_sets(s)) + wgmma_range_bytes(s);
 }
 
 /* Patches of so many bytes. */
@@ -307,6 +308,7 @@ bool wgmma_measure(struct wgmma_shape *s, struct buf *why)
             return false;
     s->joined = can_join(s) ? s->f->nproduct : 1;
     measure_memory(s);
+    s->ranges = s->barriers + ring_barrier_bytes(p->stages, wgmma_sets(s));
     if (p->turned && !s->patch_bytes)
         return fails(why, "a tile's columns are instructions' rows only of results of 4 bytes that "
                           "go straight from registers");

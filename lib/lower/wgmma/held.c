@@ -167,6 +167,10 @@ void wgmma_hold_parts(struct wgmma *s, uint32_t i)
             int32_t *first = s->held[n][0] + (size_t)step * WORDS,
                     *rest = s->held[n][1] + (size_t)step * WORDS;
             (t->along_k ? load_along : load_across)(s, n, step, i, first);
+            struct ptx_operand x[WORDS];
+            for (uint32_t e = 0; e < WORDS; e++)
+                x[e] = ptx_r(first[e]);
+            wgmma_range_take(s, x, WORDS);
             for (uint32_t e = 0; e < WORDS; e++)
                 part(s, first[e], &first[e], &rest[e]);
         }

@@ -80,6 +80,8 @@ void wgmma_sum_begin(struct wgmma *s)
     if (wgmma_held_words(s->shape))
         wgmma_hold_begin(s);
     find_release(s);
+    if (s->p->parts > 1)
+        wgmma_range_begin(s);
     s->adds = cg_new_mutable(g, DT_BOOL);
     s->always = cg_new(g, DT_BOOL);
     PTX(&g->b, "setp.ne.s32", ptx_r(s->always), ptx_r(s->word), ptx_imm(0));
@@ -272,6 +274,8 @@ static void sum_stage(struct wgmma *s)
     ring_wait(&s->ring, RING_FULL);
     if (s->shape->converts)
         ring_wait(&s->ring, RING_READY);
+    if (s->p->parts > 1)
+        wgmma_range_hear(s);
     const struct cg_val at = cg_binary(g, OP_SHR, cg_value(DT_U32, s->ring.offset), cg_u32(4));
     for (uint32_t i = 0; i < s->shape->ntile; i++)
         if (!s->shape->tile[i].held)
@@ -305,6 +309,8 @@ void wgmma_sum_tile(struct wgmma *s)
     cg_move(g, s->adds, cg_bool(g, false));
     for (uint32_t i = 0; i < wgmma_sums(s->shape) && s->p->promotes; i++)
         PTX(&g->b, "mov.f32", ptx_r(s->sum[i]), ptx_immf32(0));
+    if (s->p->parts > 1)
+        wgmma_range_clear(s);
     begin_order(s);
     wgmma_for_stages(s, sum_stage);
     say_end(s);
@@ -314,4 +320,6 @@ void wgmma_sum_tile(struct wgmma *s)
     }
     for (uint32_t i = 0; i < wgmma_sums(s->shape); i++)
         cg_assigned(g, s->sum[i]);
+    if (s->p->parts > 1)
+        wgmma_mend(s);
 }

@@ -12,6 +12,7 @@
  *     patches           of every consuming warp, sums on their way to the epilogue
  *     barriers          full[S], empty[S], ready[S] where something is converted: mbarriers of 8
  *                       bytes
+ *     ranges            of products in parts: for each converter and stage, what it has noted
  *
  * An operand's part of a stage is a tile of an instruction's (wgmma/products.h). 16-bit types may
  * lie across there; f32 is held or turned (_held.c, _convert.c); what is computed is written along
@@ -99,8 +100,8 @@ struct wgmma_shape {
     uint32_t peers;           /* blocks that share an operand with this one, itself too */
     bool direct;              /* results go straight from registers: a warp's patch is its boxes */
     bool by_threads;          /* and threads store the boxes, not copies */
-    uint32_t patch_cols, pitch, patch_bytes; /* of a warp; elements, bytes */
-    uint32_t patches, barriers, bytes;       /* offsets; all */
+    uint32_t patch_cols, pitch, patch_bytes;   /* of a warp; elements, bytes */
+    uint32_t patches, barriers, ranges, bytes; /* offsets; all */
     /* tensors that the epilogue reads along rows and columns: one read of each; boxes of each, of a
      * warp */
     uint32_t nbrought, boxes;
@@ -149,10 +150,11 @@ struct wgmma {
     /* of held tiles: addresses (u32) in the first stage, a predicate, and the words of some steps,
      * or of their parts */
     int32_t from[MATMUL_OPERANDS][4], late, *held[MATMUL_OPERANDS][2];
-    int32_t square[2][2];        /* converters: see _convert.c */
+    int32_t corner[2][2];        /* converters: see _convert.c */
     struct ring_release release; /* of the stage before */
     /* of warpgroups that end a tile in order: a predicate, -1: they do not; and u32 */
     int32_t ends_first, waits_at;
+    int32_t least, most; /* u32, mutable, of products in parts: the factors' sizes (_small.c) */
     int32_t adds, always, never;  /* predicates: is this not the tile's first stage? true; false */
     int32_t *stage_sum;           /* promoted ones: words of 64 rows of one product and stage */
     int32_t out_map[MATMUL_OUTS]; /* addresses of tensor maps */
@@ -226,6 +228,22 @@ bool wgmma_rounds(const struct wgmma_shape *s, const struct wgmma_tile *t);
 bool wgmma_is_converted(const struct wgmma_shape *s, const struct wgmma_tile *t);
 void wgmma_convert_begin(struct wgmma *s);
 void wgmma_convert_tile(struct wgmma *s);
+
+/* ---- wgmma/small.c: factors of which parts lose bits ---- */
+
+/* Bytes of shared memory. */
+uint32_t wgmma_range_bytes(const struct wgmma_shape *s);
+/* Converters and consumers, before the first tile; and where nothing is noted yet. */
+void wgmma_range_begin(struct wgmma *s);
+void wgmma_range_clear(struct wgmma *s);
+/* Notes n factors: the sum of their squares, an f32 that is infinite or NaN where one of them is.
+ * Converters tell what they noted before they hand a stage over; consumers, who have it, hear it.
+ */
+int32_t wgmma_range_take(struct wgmma *s, const struct ptx_operand *x, uint32_t n);
+void wgmma_range_tell(struct wgmma *s);
+void wgmma_range_hear(struct wgmma *s);
+/* Consumers, at a tile's end: computes once more what small factors are much of. */
+void wgmma_mend(struct wgmma *s);
 
 /* ---- wgmma/share.c: consumers, where blocks share a tile along k ---- */
 

@@ -1,0 +1,238 @@
+/* Small factors of products in parts (wgmma/wgmma.h).
+ *
+ * The second part of an f32 below 2^-112 has bits that tf32 has not: less than 2^-136 is lost of
+ * each, times the other factor. So those that part the factors note the least of a tile's, but for
+ * zeros, and the largest, M. Where a factor was that small, a sum of K terms may be off by K M
+ * 2^-135. Those that this is much of, which are below K M 2^-109, are computed once more by fma,
+ * from memory, each by the thread that has it. Of factors like those of a softmax, which are small
+ * beside others that are not, there are none.
+ *
+ * Converters leave what they note of a stage beside its barriers, in front of ready[], and
+ * consumers take it from there; what these hold they note themselves. The least is 2 x - 1 as an
+ * integer, which has no sign and of which zero is the largest. Instead of the largest it is a sum
+ * of squares: fma takes half of a minimum's time.
+ *
+ * On an H100, 4096^3, NT: 1.146 ms without all this. Where two converters noted the largest, too,
+ * 1.35; what they do must be done before the products of a stage begin. Three of them take as long
+ * as two took without it. A warp of its own for what consumers hold cost 0.01 ms, since it reads
+ * shared memory once more, and consumers 0.03.
+ */
+#include <config.h>
+
+#include "lower/wgmma/wgmma.h"
+
+enum {
+    WORD = 8,          /* bytes: the least, and the squares */
+    WHOLE = 15u << 24, /* 2 x of 2^-112 */
+    MASK = 32,         /* sums that a mask has bits for */
+};
+
+uint32_t wgmma_range_bytes(const struct wgmma_shape *s)
+{
+    return s->p->parts > 1 ? s->p->stages * s->converts * WORD : 0;
+}
+
+void wgmma_range_begin(struct wgmma *s)
+{
+    s->least = cg_new_mutable(s->g, DT_U32);
+    s->most = cg_new_mutable(s->g, DT_U32);
+}
+
+void wgmma_range_clear(struct wgmma *s)
+{
+    cg_move(s->g, s->least, cg_u32(UINT32_MAX));
+    cg_move(s->g, s->most, cg_u32(0));
+}
+
+/* Squares are compared as integers: they have no sign. */
+int32_t wgmma_range_take(struct wgmma *s, const struct ptx_operand *x, uint32_t n)
+{
+    struct cg *g = s->g;
+    const int32_t bits = cg_new(g, DT_U32);
+    int32_t sum = -1;
+    for (uint32_t i = 0; i < n; i++) {
+        const int32_t twice = cg_new(g, DT_U32), low = cg_new(g, DT_U32), more = cg_new(g, DT_F32);
+        PTX(&g->b, "add.u32", ptx_r(twice), x[i], x[i]);
+        PTX(&g->b, "add.u32", ptx_r(low), ptx_r(twice), ptx_imm(-1));
+        CG_ASSIGN(g, s->least, "min.u32", ptx_r(s->least), ptx_r(low));
+        if (i)
+            PTX(&g->b, "fma.rn.f32", ptx_r(more), x[i], x[i], ptx_r(sum));
+        else
+            PTX(&g->b, "mul.rn.f32", ptx_r(more), x[i], x[i]);
+        sum = more;
+    }
+    PTX(&g->b, "mov.b32", ptx_r(bits), ptx_r(sum));
+    CG_ASSIGN(g, s->most, "max.u32", ptx_r(s->most), ptx_r(bits));
+    return sum;
+}
+
+/* Over the warp's lanes. */
+static void gather(struct wgmma *s)
+{
+    struct cg *g = s->g;
+    CG_ASSIGN(g, s->least, "redux.sync.min.u32", ptx_r(s->least), ptx_imm(-1));
+    CG_ASSIGN(g, s->most, "redux.sync.max.u32", ptx_r(s->most), ptx_imm(-1));
+}
+
+/* From a stage's barrier full[] to the word of converter n. */
+static uint32_t offset_of(const struct wgmma *s, uint32_t n)
+{
+    return s->shape->ranges - s->shape->barriers + n * s->p->stages * WORD;
+}
+
+void wgmma_range_tell(struct wgmma *s)
+{
+    struct cg *g = s->g;
+    const struct ptx_operand v[] = {ptx_r(s->least), ptx_r(s->most)};
+    const struct cg_val more = cg_mul(g, s->part, s->p->stages * WORD);
+    const struct cg_val at = cg_add(g, cg_value(DT_U32, s->ring.full), more);
+    const struct cg_val leads = cg_binary(g, OP_EQ, s->m->lane, cg_u32(0));
+    gather(s);
+    PTX_IF(&g->b, cg_reg(g, leads), "st.shared.v2.b32", ptx_mem(cg_reg(g, at), offset_of(s, 0)),
+           ptx_vec(&g->b, 2, v));
+}
+
+void wgmma_range_hear(struct wgmma *s)
+{
+    struct cg *g = s->g;
+    for (uint32_t n = 0; n < s->shape->converts; n++) {
+        const struct ptx_operand v[] = {ptx_r(cg_new(g, DT_U32)), ptx_r(cg_new(g, DT_U32))};
+        PTX(&g->b, "ld.shared.v2.b32", ptx_vec(&g->b, 2, v),
+            ptx_mem(s->ring.full, offset_of(s, n)));
+        CG_ASSIGN(g, s->least, "min.u32", ptx_r(s->least), v[0]);
+        CG_ASSIGN(g, s->most, "max.u32", ptx_r(s->most), v[1]);
+    }
+}
+
+/* ---- sums that may be off -------------------------------------------------------------------- */
+
+/* K M 2^-109: an f32. M is the root of the largest sum of squares, and the largest f32 where that
+ * overflows. */
+static int32_t find_limit(struct wgmma *s)
+{
+    struct cg *g = s->g;
+    const int32_t square = cg_new(g, DT_F32), m = cg_new(g, DT_F32), some = cg_new(g, DT_F32),
+                  most = cg_new(g, DT_F32);
+    const int32_t part = cg_new(g, DT_F32), limit = cg_new(g, DT_F32);
+    const struct cg_val terms = cg_convert(g, cg_convert(g, s->m->k, DT_U32), DT_F32);
+    const int32_t over = cg_new(g, DT_BOOL);
+    PTX(&g->b, "mov.b32", ptx_r(square), ptx_r(s->most));
+    PTX(&g->b, "sqrt.approx.f32", ptx_r(m), ptx_r(square));
+    PTX(&g->b, "max.f32", ptx_r(some), ptx_r(m), ptx_immf32(0x1p-60f)); /* squares of less vanish */
+    PTX(&g->b, "setp.lt.f32", ptx_r(over), ptx_r(some), ptx_immf32(0x1p63f));
+    PTX(&g->b, "selp.f32", ptx_r(most), ptx_r(some), ptx_immf32(0x1.fffffep127f), ptx_r(over));
+    PTX(&g->b, "mul.rn.f32", ptx_r(part), ptx_r(most), ptx_immf32(0x1p-108f));
+    PTX(&g->b, "mul.rn.f32", ptx_r(limit), ptx_r(part), cg_op(g, terms));
+    return limit;
+}
+
+/* The bits of those of n sums that are below the limit: a mutable u32. */
+static int32_t find_doubtful(struct wgmma *s, const int32_t *sum, uint32_t n, int32_t limit)
+{
+    struct cg *g = s->g;
+    const int32_t all = ring_mutable(g, cg_u32(0));
+    for (uint32_t w = 0; w < n; w++) {
+        const int32_t size = cg_new(g, DT_F32), below = cg_new(g, DT_BOOL);
+        const int32_t bit = cg_new(g, DT_U32);
+        PTX(&g->b, "abs.f32", ptx_r(size), ptx_r(sum[w]));
+        PTX(&g->b, "setp.lt.f32", ptx_r(below), ptx_r(size), ptx_r(limit));
+        PTX(&g->b, "selp.b32", ptx_r(bit), ptx_imm((int64_t)(1u << w)), ptx_imm(0), ptx_r(below));
+        CG_ASSIGN(g, all, "or.b32", ptx_r(all), ptx_r(bit));
+    }
+    return all;
+}
+
+/* The subscripts of the lane's word w (a u32) of a product's sums. */
+static void find_place(struct wgmma *s, struct cg_val w, struct cg_val *row, struct cg_val *col)
+{
+    struct cg *g = s->g;
+    const struct cg_val each = cg_u32(s->shape->wide / 2);
+    const struct cg_val rows = cg_binary(g, OP_DIV, w, each), v = cg_binary(g, OP_MOD, w, each);
+    const struct cg_val half = cg_binary(g, OP_AND, cg_binary(g, OP_SHR, v, cg_u32(1)), cg_u32(1));
+    struct cg_val along = cg_add(g, wgmma_along(s), cg_mul(g, rows, WGMMA_ROWS));
+    along = cg_add(g, along, cg_binary(g, OP_SHR, s->m->lane, cg_u32(2)));
+    along = cg_index(g, cg_add(g, along, cg_mul(g, half, 8)));
+    struct cg_val across = cg_mul(g, cg_binary(g, OP_SHR, v, cg_u32(2)), 8);
+    across = cg_add(g, across, cg_mul(g, cg_binary(g, OP_AND, s->m->lane, cg_u32(3)), 2));
+    across = cg_index(g, cg_add(g, across, cg_binary(g, OP_AND, v, cg_u32(1))));
+    const bool turned = s->shape->left == MATMUL_B;
+    *row = cg_binary(g, OP_ADD, s->m->row, turned ? across : along);
+    *col = cg_binary(g, OP_ADD, s->m->col, turned ? along : across);
+}
+
+/* The sum of product q there, by fma: a mutable f32. */
+static int32_t sum_up(struct wgmma *s, uint32_t q, struct cg_val row, struct cg_val col)
+{
+    struct cg *g = s->g;
+    const struct matmul_product *p = &s->f->product[q];
+    const struct cg_val end = cg_convert(g, s->m->k_to, DT_U32);
+    const int32_t total = cg_new_mutable(g, DT_F32);
+    struct cg_val a, b;
+    struct cg_for l;
+    cg_move(g, total, cg_float(g, DT_F32, 0));
+    cg_for_open(g, &l, "term", "terms", cg_convert(g, s->m->k_from, DT_U32), &end);
+    const struct cg_val k = cg_index(g, cg_freeze(g, cg_value(DT_U32, l.at)));
+    matmul_fetch(s->m, p->a, row, k, 1, -1, &a);
+    matmul_fetch(s->m, p->b, col, k, 1, -1, &b);
+    CG_ASSIGN(g, total, "fma.rn.f32", cg_op(g, a), cg_op(g, b), ptx_r(total));
+    cg_for_close(g, &l, cg_u32(1), &end);
+    return total;
+}
+
+/* Computes those of n sums of product q, from its word `first` on, that are below the limit. */
+static void mend(struct wgmma *s, uint32_t q, uint32_t first, uint32_t n, int32_t limit)
+{
+    struct cg *g = s->g;
+    int32_t *const sum = s->sum + (size_t)q * (s->shape->high / WGMMA_ROWS) * (s->shape->wide / 2) +
+                         first;
+    const int32_t doubtful = find_doubtful(s, sum, n, limit), next = cg_new(g, DT_U32);
+    const uint32_t head = cg_label(g, "mend"), done = cg_label(g, "mended");
+    struct cg_nest nest;
+    struct cg_val row, col;
+    cg_place(g, head);
+    cg_loop_head(g);
+    const size_t mark = cg_scope_open(g);
+    cg_nest_open(g, &nest, NULL);
+    cg_nest_varies(g, &nest, doubtful);
+    const struct cg_val left = cg_value(DT_U32, doubtful);
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_NE, left, cg_u32(0))), false, done);
+    PTX(&g->b, "bfind.u32", ptx_r(next), ptx_r(doubtful));
+    const struct cg_val at = cg_freeze(g, cg_value(DT_U32, next));
+    const struct cg_val bit = cg_binary(g, OP_SHL, cg_u32(1), at);
+    cg_move(g, doubtful, cg_binary(g, OP_XOR, left, bit));
+    find_place(s, cg_add(g, at, cg_u32(first)), &row, &col);
+    const struct cg_val is_row = cg_binary(g, OP_LT, row, s->m->m);
+    const struct cg_val is_col = cg_binary(g, OP_LT, col, s->m->n);
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LAND, is_row, is_col)), false, head);
+    const int32_t total = sum_up(s, q, row, col);
+    for (uint32_t w = 0; w < n; w++) {
+        const int32_t is = cg_new(g, DT_BOOL);
+        PTX(&g->b, "setp.eq.u32", ptx_r(is), cg_op(g, at), ptx_imm(w));
+        CG_ASSIGN(g, sum[w], "selp.f32", ptx_r(total), ptx_r(sum[w]), ptx_r(is));
+    }
+    cg_jump(g, head);
+    cg_nest_close(g, &nest);
+    cg_scope_close(g, mark);
+    cg_place(g, done);
+    cg_loop_head(g);
+}
+
+void wgmma_mend(struct wgmma *s)
+{
+    struct cg *g = s->g;
+    const uint32_t fine = cg_label(g, "fine");
+    const uint32_t words = s->shape->high / WGMMA_ROWS * (s->shape->wide / 2);
+    cg_assigned(g, s->least);
+    cg_assigned(g, s->most);
+    gather(s);
+    const struct cg_val least = cg_value(DT_U32, s->least);
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, least, cg_u32(WHOLE - 1))), false, fine);
+    const size_t mark = cg_scope_open(g);
+    const int32_t limit = find_limit(s);
+    for (uint32_t q = 0; q < s->f->nproduct; q++)
+        for (uint32_t w = 0; w < words; w += MASK)
+            mend(s, q, w, words - w < MASK ? words - w : MASK, limit);
+    cg_scope_close(g, mark);
+    cg_place(g, fine);
+    cg_loop_head(g);
+}
