@@ -389,6 +389,29 @@ static void mark_term(struct node *n)
         mark_term(n->args[k]);
 }
 
+/* Has n so few bits that a product of two such has no more than f32? */
+static bool is_short(const struct node *n)
+{
+    if (n->eval == eval_fneg)
+        return is_short(n->args[0]);
+    if (n->eval == eval_float_to_float || n->eval == eval_int_to_float)
+        return dtype_bits(n->type) < 32 ||
+               dtype_bits(n->from) < (n->eval == eval_int_to_float ? 16 : 32);
+    return dtype_bits(n->type) < 32 || n->eval == eval_tf32 || n->eval == eval_tf32_even ||
+           n->eval == eval_tf32_cut;
+}
+
+/* The product of two such is exact, and what adds it up does not round it on its own, whatever
+ * math: says: not to infinity either where f32 has no room for it. */
+static void mark_exact(struct node *n)
+{
+    if (n->eval == eval_fmul && is_short(n->args[0]) && is_short(n->args[1]))
+        n->rounded = false;
+    for (uint32_t k = n->eval == eval_fcond; k < n->nargs; k++)
+        if (n->eval == eval_fneg || n->eval == eval_float_to_float || n->eval == eval_fcond)
+            mark_exact(n->args[k]);
+}
+
 /* Is a factor of the term the same for all terms? */
 static bool has_scale(const struct reduce *r, const struct node *n)
 {
@@ -427,6 +450,8 @@ static struct node *reduce(struct compiler *c, const struct lang_expr *e)
     ref_reduce_keys(a, c->p, c->eq, n, around);
     if (r->kind == RED_SUM) {
         mark_term(r->body);
+        if (c->p->in->spec->math == MATH_STRICT)
+            mark_exact(r->body);
         r->rescaled = ref_rescale(c, r);
         r->scaled = r->rescaled || has_scale(r, r->body);
     }
