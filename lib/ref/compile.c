@@ -453,6 +453,7 @@ static struct node *reduce(struct compiler *c, const struct lang_expr *e)
         if (c->p->in->spec->math == MATH_STRICT)
             mark_exact(r->body);
         r->rescaled = ref_rescale(c, r);
+        r->rough = r->rescaled && c->p->sums.truncation > 0;
         r->scaled = r->rescaled || has_scale(r, r->body);
     }
     r->is_int = !dtype_is_float(r->body->type);

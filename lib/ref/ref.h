@@ -48,6 +48,9 @@
  *     rounding and the addition's are 4 roundings at most, of all that was added up so far, and
  *     depth counts them for each tile of a row. So depth is not limited by n - 1 here, but by that
  *     and 4 for each term after the first; where it is unknown, 4 are assumed for one term in 8.
+ *     A kernel that multiplies by tensor cores may round r even of the only term that there is,
+ *     and scale by what that is off at last: 4 are counted for the first term, too, and e^0 alone
+ *     does not make a sum exact.
  *     What is lost before a rescaling (by truncation, to far) is scaled with the sums that it is a
  *     part of: these are the final ones times exp(top - r), and no smaller. A product with exp(r -
  *     r') may be subnormal, which depth counts as well.

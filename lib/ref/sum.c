@@ -13,11 +13,12 @@ static double largest_partial(const struct ref_sum *s, double sum, double *other
     return side < s->m ? side : s->m;
 }
 
-/* The roundings by which a sum may be rescaled: four for each maximum that is found. Where a depth
- * counts them that may be any number of them, else one in 8 terms. */
+/* The roundings by which a sum may be rescaled: four for each maximum that is found after the first
+ * one, or after a rounded one. Where a depth counts them that may be any number of them, else one
+ * in 8 terms. */
 static double rescalings(const struct reduce *r, const struct ref_sum *s)
 {
-    const double later = (double)s->n - 1;
+    const double later = (double)s->n - (r->rough ? 0 : 1);
     return r->rescaled && s->n ? 4 * (r->sums.depth ? later : floor(later / 8)) : 0;
 }
 
@@ -53,8 +54,10 @@ static double tensor_precision(const struct reduce *r, const struct ref_sum *s)
 /* Does no partial sum round, whatever the order? */
 static bool sum_exact(const struct reduce *r, const struct ref_sum *s)
 {
-    if (s->es != 0 || s->n <= 1)
+    if (s->es != 0 || s->n == 0)
         return s->es == 0;
+    if (r->rough || s->n == 1)
+        return !r->rough;
     if (r->sums.truncation)
         return fmax(s->m, s->far) < tensor_precision(r, s) * s->quantum;
     return s->quantum > 0 && s->m <= ref_precision(r) * s->quantum;

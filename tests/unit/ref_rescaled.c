@@ -111,6 +111,16 @@ static void add_tile(struct row *w, int i, int n, int from, int to, int end,
         add_products(&w->sum[c], p, &v[from * COLUMNS + c], to - from);
 }
 
+/* What the maximum was rounded by is taken off at last by tensor cores' kernel, but for a rounding
+ * that e^0 has, too. */
+static void take_off(struct row *w)
+{
+    const float by = tensor ? 0x1.fffffep-1f : 1;
+    w->total *= by;
+    for (int c = 0; c < COLUMNS; c++)
+        w->sum[c] *= by;
+}
+
 static void attend(int n, int width, int end, struct mistake m)
 {
     uint64_t seed = 11;
@@ -122,6 +132,7 @@ static void attend(int n, int width, int end, struct mistake m)
             const int to = (tile + 1) * width;
             add_tile(&w, i, n, tile * width, to < n ? to : n, end, &m, tile, &seed);
         }
+        take_off(&w);
         if (w.top == -INFINITY)
             w.total = NAN; /* exp(-inf + inf) */
         total[i] = w.total;
