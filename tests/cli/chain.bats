@@ -690,3 +690,43 @@ END
         done
     done
 }
+
+@test "quotients by totals that are subnormal" {
+    cd "$BATS_TEST_TMPDIR"
+    cat >k.yaml <<'END'
+kernel: k
+params: {q: "in bf16[m, d]", k: "in bf16[n, d]", v: "in bf16[n, d]", o: "out f32[m, d]", weight: "out f32[m]"}
+schedule: {strategy: chain}
+compute: |
+  s[i,j] = sum[c](q[i,c] * k[j,c])
+  top[i] = max[j](s[i,j])
+  p[i,j] = j + 1 < n ? exp(s[i,j] - top[i]) : 0
+  weight[i] = sum[j](p[i,j])
+  o[i,c] = sum[j](bf16(p[i,j]) * v[j,c]) / weight[i]
+END
+    for top in 86 88.5 90; do
+        python3 - $top <<'END'
+import sys
+import numpy as np
+def save(name, x):
+    (x.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16).tofile(name + ".bin")
+k = np.zeros((17, 16))
+k[16, 0] = float(sys.argv[1])
+k[1:16, 1] = -100
+q = np.zeros((3, 16))
+q[:, 0] = 1
+q[:, 1] = [1, 2, 3]
+v = np.ones((17, 16))
+v[0] = -37.25
+for name, x in ("q", q), ("k", k), ("v", v):
+    save(name, x)
+END
+        for target in sm_80 sm_90a; do
+            kaio-emit -t $target k.yaml | kaio-run -q -d cpu m=3 n=17 d=16 q=q.bin k=k.bin v=v.bin o=o.npy weight=w.npy
+            # weights are rounded to a few bits; their quotient is about 1
+            python3 -c 'import numpy as np; o = np.load("o.npy"); assert np.all(abs(o / -37.25 - 1) < 0.1), o'
+            run kaio-verify k.yaml m=3 n=17 d=16 q=q.bin k=k.bin v=v.bin o=o.npy weight=w.npy
+            [[ $output == *"weight f32[3]: 3 compared"* && $output != *wrong* ]]
+        done
+    done
+}

@@ -694,6 +694,10 @@ bool cg_tensor_call(struct cg *g, const struct lang_expr *e, struct cg_val x, st
  * that, 0. large: also for x so large that it overflows. */
 void cg_falling_parts(struct cg *g, struct cg_val x, bool large, struct cg_val *p,
                       struct cg_val *s);
+/* x / y in f32, y in a register being the same for many x: times its reciprocal, which is computed
+ * once. Both are scaled by a power of two where the reciprocal would overflow or be subnormal. Two
+ * roundings instead of one: 1.5 units in the last place, or one of the subnormal range. */
+struct cg_val cg_times_reciprocal(struct cg *g, struct cg_val x, struct cg_val y);
 /* A function of the math library by name, inlined. */
 struct cg_val cg_library(struct cg *g, const char *name, size_t n, const struct cg_val *arg);
 

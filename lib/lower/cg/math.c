@@ -293,6 +293,31 @@ struct cg_val cg_library(struct cg *g, const char *name, size_t n, const struct 
     return r;
 }
 
+/* 1 / y rounded, where both are normal; size: |y|, but for a power of two. The bits are those of
+ * rcp.rn, whose branch and what waits behind it are left out. */
+static struct cg_val reciprocal(struct cg *g, struct cg_val y, struct cg_val size)
+{
+    struct cg_val near = cg_value(DT_F32, CG(g, PTX_F32, "rcp.approx.ftz.f32", y.op));
+    const struct cg_val of[] = {y, near};
+    struct cg_val rounded = cg_library(g, "rcp_round_f32", 2, of);
+    /* 0, infinities, NaN */
+    struct cg_val bits = cg_binary(g, OP_SUB, cg_bitcast(g, size, DT_U32), cg_int(DT_U32, 1));
+    int32_t is_number = cg_reg(g, cg_binary(g, OP_LT, bits, cg_int(DT_U32, 0x7f7fffff)));
+    return cg_select(g, is_number, rounded, near);
+}
+
+struct cg_val cg_times_reciprocal(struct cg *g, struct cg_val x, struct cg_val y)
+{
+    struct cg_val size = cg_value(DT_F32, CG(g, PTX_F32, "abs.f32", y.op));
+    struct cg_val one = cg_float(g, DT_F32, 1), big = cg_float(g, DT_F32, 0x1p64),
+                  tiny = cg_float(g, DT_F32, 0x1p-64);
+    int32_t is_small = cg_reg(g, cg_binary(g, OP_LT, size, tiny));
+    int32_t is_large = cg_reg(g, cg_binary(g, OP_GT, size, big));
+    struct cg_val scale = cg_select(g, is_large, tiny, cg_select(g, is_small, big, one));
+    struct cg_val rcp = reciprocal(g, cg_binary(g, OP_MUL, y, scale), size);
+    return cg_binary(g, OP_MUL, cg_binary(g, OP_MUL, x, scale), rcp);
+}
+
 /* Each call once, though it may be inlined many times. */
 static void explain_half(struct cg *g, const struct lang_expr *e)
 {

@@ -221,9 +221,18 @@ static void store_row(struct chain_tile *x)
     cg_unguard(g, before);
 }
 
-/* x / y as x times the reciprocal, which rows have once: 1.5 units in the last place. That of a y
- * too small for it is no infinity, but that of 0 is. */
+/* x / y as x times the reciprocal, which rows have once. */
 static bool answer_quotient(struct cg *g, struct cg_val x, struct cg_val y, struct cg_val *q)
+{
+    if (x.type != DT_F32 || y.op.kind != PTX_O_REG)
+        return false;
+    *q = cg_times_reciprocal(g, x, y);
+    return true;
+}
+
+/* The same, of a y that is a total of which one term is about 1, or so: 1.5 units in the last
+ * place. That of a y too small for it is no infinity, but that of 0 is. */
+static bool answer_usual(struct cg *g, struct cg_val x, struct cg_val y, struct cg_val *q)
 {
     const struct cg_val most = cg_float(g, DT_F32, FLT_MAX), least = cg_float(g, DT_F32, -FLT_MAX);
     if (x.type != DT_F32 || y.op.kind != PTX_O_REG)
@@ -244,7 +253,7 @@ void chain_store(struct chain_tile *x)
     struct pairs *const p = ARENA_NEW(g->a, struct pairs); /* large: one for all rows */
     p->x = x;
     g->converts = true;
-    g->quotient = chain_is_rough(x) ? answer_quotient : NULL;
+    g->quotient = !chain_is_rough(x) ? NULL : x->deep ? answer_quotient : answer_usual;
     for (uint32_t row = 0; row < chain_tile_rows(x); row++) {
         const size_t bound = g->bindings.n;
         const struct cg_guard before = cg_guard(g, x->at[row].exists, true);

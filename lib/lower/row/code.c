@@ -453,34 +453,11 @@ static bool answer_reduction(struct cg *g, const struct lang_expr *e, struct cg_
     return false;
 }
 
-/* 1 / y rounded, where both are normal; size: |y|, but for a power of two. The bits are those of
- * rcp.rn, whose branch and what waits behind it are left out. */
-static struct cg_val reciprocal(struct cg *g, struct cg_val y, struct cg_val size)
-{
-    struct cg_val near = cg_value(DT_F32, CG(g, PTX_F32, "rcp.approx.ftz.f32", y.op));
-    const struct cg_val of[] = {y, near};
-    struct cg_val rounded = cg_library(g, "rcp_round_f32", 2, of);
-    /* 0, infinities, NaN */
-    struct cg_val bits = cg_binary(g, OP_SUB, cg_bitcast(g, size, DT_U32), cg_int(DT_U32, 1));
-    int32_t is_number = cg_reg(g, cg_binary(g, OP_LT, bits, cg_int(DT_U32, 0x7f7fffff)));
-    return cg_select(g, is_number, rounded, near);
-}
-
-/* x / y where y is the same all along the row: times its reciprocal, which is computed once. Both
- * are scaled by a power of two where the reciprocal would overflow or be subnormal. Two roundings
- * instead of one: 1.5 units in the last place, or one of the subnormal range. */
 static bool answer_quotient(struct cg *g, struct cg_val x, struct cg_val y, struct cg_val *q)
 {
     if (x.type != DT_F32 || y.op.kind != PTX_O_REG || !cg_depth(g, x.op) || cg_depth(g, y.op))
         return false;
-    struct cg_val size = cg_value(DT_F32, CG(g, PTX_F32, "abs.f32", y.op));
-    struct cg_val one = cg_float(g, DT_F32, 1), big = cg_float(g, DT_F32, 0x1p64),
-                  tiny = cg_float(g, DT_F32, 0x1p-64);
-    int32_t is_small = cg_reg(g, cg_binary(g, OP_LT, size, tiny));
-    int32_t is_large = cg_reg(g, cg_binary(g, OP_GT, size, big));
-    struct cg_val scale = cg_select(g, is_large, tiny, cg_select(g, is_small, big, one));
-    struct cg_val rcp = reciprocal(g, cg_binary(g, OP_MUL, y, scale), size);
-    *q = cg_binary(g, OP_MUL, cg_binary(g, OP_MUL, x, scale), rcp);
+    *q = cg_times_reciprocal(g, x, y);
     return true;
 }
 
