@@ -83,6 +83,11 @@ void lower_products(struct cg *g, struct lang_expr *e)
     g->contract->products = largest(g, &g->sum_products, e);
 }
 
+void lower_weights(struct cg *g, struct lang_expr *e)
+{
+    g->contract->weights = e;
+}
+
 /* The launch refuses them; it is better known now. */
 static void warn_ruled_out(struct cg *g)
 {

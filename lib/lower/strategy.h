@@ -79,6 +79,8 @@ void lower_depth(struct cg *g, struct lang_expr *e);
  * split sum, and where mma.sync starts from 0 every so many k and its result is added to others. */
 void lower_truncation(struct cg *g, struct lang_expr *e);
 void lower_products(struct cg *g, struct lang_expr *e);
+/* And below what power of two weights are lost, one for all of the kernel. */
+void lower_weights(struct cg *g, struct lang_expr *e);
 /* Tells of an entry, to --explain: "  NAME: HOW MORE, when WHEN" in words, and in parts. */
 void lower_tell(struct cg *g, const struct lower_entry *e);
 /* Notes it in --explain's parts alone. */

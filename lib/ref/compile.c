@@ -448,18 +448,18 @@ static struct node *reduce(struct compiler *c, const struct lang_expr *e)
         return NULL;
     c->around = around;
     ref_reduce_keys(a, c->p, c->eq, n, around);
+    r->is_int = !dtype_is_float(r->body->type);
+    r->round = ref_rounding(r->body->type);
+    if (!r->round.f32 || !is_product(e->args[0]))
+        r->sums.truncation = r->sums.products = r->sums.weights = 0;
     if (r->kind == RED_SUM) {
         mark_term(r->body);
         if (c->p->in->spec->math == MATH_STRICT)
             mark_exact(r->body);
+        r->rough = c->p->sums.truncation > 0;
         r->rescaled = ref_rescale(c, r);
-        r->rough = r->rescaled && c->p->sums.truncation > 0;
         r->scaled = r->rescaled || has_scale(r, r->body);
     }
-    r->is_int = !dtype_is_float(r->body->type);
-    r->round = ref_rounding(r->body->type);
-    if (!r->round.f32 || !is_product(e->args[0]))
-        r->sums.truncation = r->sums.products = 0;
     *VEC_PUSH(a, &c->p->reductions) = (struct reduction){c->eq, r};
     return n;
 }

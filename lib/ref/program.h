@@ -114,8 +114,10 @@ struct reduce {
     uint32_t acc; /* index of its accumulator in the frame */
     bool scaled; /* its terms have factors that may be taken out of the sum: those that its loops do
                     not vary */
-    bool rescaled; /* its terms have exponentials of differences from a maximum as factors, */
-    bool rough;    /* and the kernel, which multiplies by tensor cores, may round that maximum */
+    bool rescaled; /* its terms have exponentials of differences from a maximum as factors */
+    /* the kernel, which multiplies by tensor cores, may round that maximum, and lose exponentials
+     * below 2^-126 */
+    bool rough;
     struct product *product; /* its values, while those of its equation are computed; or NULL */
     uint32_t first_index,
         nindex; /* slots of the equation it is in: copied when lanes run along the last loop */

@@ -95,8 +95,7 @@ void eval_rescaled(struct frame *f, const struct node *n, const uint8_t *mask)
     const struct vec *before = &f->slot[from->slot];
     /* what an intermediate of 16 bits or fewer was rounded from is not known any more */
     const bool rounded = from->eval == eval_load && is_narrow(from->type);
-    const double unit = is_narrow(n->type) ? dtype_roundoff(n->type) : 0;
-    const double tiny = is_narrow(n->type) ? dtype_smallest(n->type) / 2 : 0;
+    const double unit = is_narrow(n->type) ? dtype_roundoff(n->type) : 0, tiny = n->round.tiny;
     for (int l = 0; l < LANES; l++) {
         const double v = fabs(a->v[l]), e = a->e[l];
         o->v[l] = a->v[l];
@@ -110,8 +109,27 @@ void eval_rescaled(struct frame *f, const struct node *n, const uint8_t *mask)
     }
 }
 
-/* Wraps the factors of a term that are so; false: there is none. */
-static bool wrap(struct compiler *c, struct node **n)
+/* Is it f16, or made of that? */
+static bool is_half(const struct node *n)
+{
+    bool half = n->type == DT_F16 || (n->eval == eval_float_to_float && n->from == DT_F16);
+    for (uint32_t k = 0; k < n->nargs && n->type != DT_F16; k++)
+        half |= is_half(n->args[k]);
+    return half;
+}
+
+/* What the rounding of a factor of this type may lose of small ones, absolutely. half: it is
+ * multiplied with f16. */
+static double least(const struct reduce *r, enum dtype t, bool half)
+{
+    const double flushed = r->rough ? 0x1p-126 : 0; /* by the hardware's exp2 */
+    if (is_narrow(t))
+        return fmax(dtype_smallest(t) / 2, flushed);
+    return half && r->sums.weights ? ldexp(0.5, -(int)r->sums.weights) : 0;
+}
+
+/* Wraps the factors of a term that are so; false: there is none. half: others are f16. */
+static bool wrap(struct compiler *c, const struct reduce *r, struct node **n, bool half)
 {
     struct node *x = *n;
     const bool narrows = x->eval == eval_float_to_float && is_narrow(x->type);
@@ -120,6 +138,7 @@ static bool wrap(struct compiler *c, struct node **n)
         *n = ref_node_new(c, x->src, eval_rescaled, 1);
         (*n)->type = x->type;
         (*n)->args[0] = x;
+        (*n)->round.tiny = least(r, x->type, half);
         return true;
     }
     if (leaf || (x->eval != eval_fmul && x->eval != eval_fdiv && x->eval != eval_fneg &&
@@ -127,11 +146,11 @@ static bool wrap(struct compiler *c, struct node **n)
         return false;
     bool any = false;
     for (uint32_t k = x->eval == eval_fcond; k < x->nargs; k++)
-        any |= wrap(c, &x->args[k]);
+        any |= wrap(c, r, &x->args[k], half || (x->eval == eval_fmul && is_half(x->args[1 - k])));
     return any;
 }
 
 bool ref_rescale(struct compiler *c, struct reduce *r)
 {
-    return dtype_is_float(r->body->type) && wrap(c, &r->body);
+    return dtype_is_float(r->body->type) && wrap(c, r, &r->body, false);
 }

@@ -18,7 +18,7 @@ static double largest_partial(const struct ref_sum *s, double sum, double *other
  * in 8 terms. */
 static double rescalings(const struct reduce *r, const struct ref_sum *s)
 {
-    const double later = (double)s->n - (r->rough ? 0 : 1);
+    const double later = (double)s->n - !r->rough;
     return r->rescaled && s->n ? 4 * (r->sums.depth ? later : floor(later / 8)) : 0;
 }
 
@@ -56,8 +56,9 @@ static bool sum_exact(const struct reduce *r, const struct ref_sum *s)
 {
     if (s->es != 0 || s->n == 0)
         return s->es == 0;
-    if (r->rough || s->n == 1)
-        return !r->rough;
+    const bool scales = r->rescaled && r->rough;
+    if (scales || s->n == 1)
+        return !scales;
     if (r->sums.truncation)
         return fmax(s->m, s->far) < tensor_precision(r, s) * s->quantum;
     return s->quantum > 0 && s->m <= ref_precision(r) * s->quantum;

@@ -497,11 +497,13 @@ static bool sum_value(struct run *r, const struct lang_expr *e, const char *what
 bool run_sums(struct run *r, const struct spec_sums *given, struct spec_sums *sums)
 {
     const struct contract *c = r->contract;
-    *sums = given ? *given : (struct spec_sums){RUN_NOT_GIVEN, RUN_NOT_GIVEN, RUN_NOT_GIVEN};
+    *sums = given ? *given
+                  : (struct spec_sums){RUN_NOT_GIVEN, RUN_NOT_GIVEN, RUN_NOT_GIVEN, RUN_NOT_GIVEN};
     bool told = sums->depth == RUN_NOT_GIVEN && c->depth;
     if (!sum_value(r, c->depth, "depth", &sums->depth) ||
         !sum_value(r, c->truncation, "truncation", &sums->truncation) ||
-        !sum_value(r, c->products, "products' error", &sums->products))
+        !sum_value(r, c->products, "products' error", &sums->products) ||
+        !sum_value(r, c->weights, "weights' range", &sums->weights))
         return false;
     if (told && !sums->depth)
         sums->depth = 1; /* sums of one term */

@@ -136,7 +136,8 @@ static bool read_sums(struct contract_reader *r, const struct yaml_value *map)
 {
     return read_sum(r, map, "depth", &r->c->depth) &&
            read_sum(r, map, "truncation", &r->c->truncation) &&
-           read_sum(r, map, "products", &r->c->products);
+           read_sum(r, map, "products", &r->c->products) &&
+           read_sum(r, map, "weights", &r->c->weights);
 }
 
 /* ---- temps ----------------------------------------------------------------------------------- */
@@ -562,9 +563,9 @@ static bool read_version(struct contract_reader *r, const struct yaml_value *map
 
 static struct contract *read_contract(struct arena *a, const struct yaml_value *v, struct diags *d)
 {
-    static const char *const keys[] = {"kaio",     "kernel",  "source",   "target",   "params",
-                                       "dims",     "require", "where",    "depth",    "truncation",
-                                       "products", "temps",   "launches", "messages", NULL};
+    static const char *const keys[] = {
+        "kaio",  "kernel",     "source",   "target",  "params", "dims",     "require",  "where",
+        "depth", "truncation", "products", "weights", "temps",  "launches", "messages", NULL};
     struct contract_reader r = {.a = a, .d = d, .c = ARENA_NEW(a, struct contract)};
     if (v->kind != YAML_MAP) {
         diag_error(d, v->span, "a launch contract is a map that begins with 'kaio: %d'",

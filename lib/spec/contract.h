@@ -20,6 +20,7 @@
  *     //@ truncation: 6 * ceil_div(k, 4)  optional: what sums by tensor cores lose, struct
  *                                         spec_sums
  *     //@ products: 12              optional: what their products lose
+ *     //@ weights: 36               optional: which weights among their factors are lost
  *     //@ temps:                      buffers that the runner makes, for the launches among
  *                                     themselves
  *     //@   $mean: f32[n / 4]
@@ -144,7 +145,7 @@ struct contract {
      * the bound of lib/ref may count on. NULL: the sums are added up in some order, term after
      * term. */
     struct lang_expr *depth;
-    struct lang_expr *truncation, *products; /* struct spec_sums; NULL: 0 */
+    struct lang_expr *truncation, *products, *weights; /* struct spec_sums; NULL: 0 */
     VEC(struct contract_temp) temps;
     VEC(struct contract_launch) launches;
     VEC(struct contract_message) messages;

@@ -299,6 +299,7 @@ struct contract_names *contract_name(struct arena *a, const struct contract *c)
     use(w, c->depth);
     use(w, c->truncation);
     use(w, c->products);
+    use(w, c->weights);
     for (size_t i = 0; i < c->temps.n; i++)
         use_all(w, c->temps.v[i].sym->dims, c->temps.v[i].sym->rank);
     for (size_t i = 0; i < c->launches.n; i++)

@@ -281,6 +281,7 @@ void contract_write(const struct contract *c, struct buf *out)
     sum("depth", c->depth, w, out);
     sum("truncation", c->truncation, w, out);
     sum("products", c->products, w, out);
+    sum("weights", c->weights, w, out);
     if (c->temps.n)
         buf_puts(out, "temps:\n");
     for (size_t i = 0; i < c->temps.n; i++)

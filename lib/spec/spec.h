@@ -66,6 +66,9 @@ struct spec_sums {
     /* and their products up to this times 2^-24 each, unless they are short: lib/ref/ref.h (f32 in
      * parts of tf32) */
     uint64_t products;
+    /* f32 factors that are exponentials of differences from a maximum lack what is below 2^-weights
+     * beside f16: lib/ref/ref.h; 0: they do not */
+    uint64_t weights;
 };
 
 struct spec {

@@ -207,3 +207,66 @@ END
     kaio-emit -t sm_89 k.yaml >k.ptx
     "$ptxas" -arch=sm_89 k.ptx -o k.cubin
 }
+
+# far TYPE WEIGHT VALUE [CONDITION]: of one key's weight of 1, whose v is 0, and of others of e^-60 or e^-88, on the simulator; what
+# the kernel says of losses are $losses.
+far() {
+    local ending=npy
+    [ "$1" != bf16 ] || ending=bin
+    files="q=q.npy k=k.npy v=$1.$ending o=o.npy m=3 n=40 d=16 e=8"
+    cat >k.yaml <<END
+kernel: k
+params: {q: "in f16[m, d]", k: "in f16[n, d]", v: "in $1[n, e]", o: "out f32[m, e]"}
+schedule: {strategy: chain}
+compute: |
+  s[i,j] = sum[c](q[i,c] * k[j,c])
+  top[i] = max[j](s[i,j])
+  p[i,j] = ${4-}exp(s[i,j] - top[i])${4:+ : 0}
+  total[i] = sum[j](p[i,j])
+  o[i,c] = sum[j](${2//P/p[i,j]} * ${3//V/v[j,c]}) / total[i]
+END
+    kaio-emit -t sm_80 k.yaml >k.ptx
+    # shellcheck disable=SC2086
+    kaio-run -q -d cpu k.ptx $files
+    losses=$(sed -nE 's,^//@ (depth|truncation|products): .*,--\1=100,p' k.ptx)
+}
+
+@test "weights far below a row's largest count where that has a value of 0" {
+    python3 - <<'END'
+import numpy as np
+for name, top in ("q", 1), ("k", 60), ("deep", 88):
+    x = np.zeros((3 if name == "q" else 40, 16), np.float16)
+    x[:1 if name != "q" else 3, 0] = top
+    np.save(name + ".npy", x)
+v = np.arange(40 * 8).reshape(40, 8) % 100 + 1
+v[0] = 0
+np.save("i8.npy", v.astype(np.int8))
+np.save("f16.npy", v.astype(np.float16))
+(v.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16).tofile("bf16.bin")
+END
+    # as three parts of bf16, whatever 8 bits are multiplied with
+    for value in V '(0.01 * V)'; do
+        far i8 P "$value"
+        # shellcheck disable=SC2086
+        run -0 kaio-verify $losses k.yaml $files
+    done
+    # as two parts of f16, which say what they lack
+    far f16 P V
+    grep -qx '//@ weights: 36' k.ptx
+    # shellcheck disable=SC2086
+    run -1 kaio-verify $losses k.yaml $files
+    # shellcheck disable=SC2086
+    run kaio-verify $losses --weights=36 k.yaml $files
+    [[ $output == *"24 compared, "* && $output != *wrong* ]]
+    # not where all of a row's may be so small
+    far f16 P V 'j > 0 ? '
+    run -1 grep weights k.ptx
+    # shellcheck disable=SC2086
+    run -0 kaio-verify $losses k.yaml $files
+    # exponentials below 2^-126 are 0 by the hardware
+    mv deep.npy k.npy
+    far bf16 'bf16(P)' V
+    # shellcheck disable=SC2086
+    run kaio-verify $losses k.yaml $files
+    [[ $output == *"24 compared, "* && $output != *wrong* ]]
+}

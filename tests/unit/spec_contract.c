@@ -32,6 +32,7 @@ static const char saxpy[] =
     "depth: ceil_div(n, 256) + 8\n"
     "truncation: 6 * ceil_div(n, 4)\n"
     "products: 12\n"
+    "weights: 36\n"
     "temps:\n"
     "  $sums: f32[ceil_div(n, 256), 2]\n"
     "  $odd: 'f32[n > 5 ? 1 : n]'\n"
@@ -473,6 +474,7 @@ static void test_bad(void)
         {"kaio: 1\nkernel: f\ndepth: n\nlaunches: []\n", "'n'"},
         {"kaio: 1\nkernel: f\ntruncation: 1.5\nlaunches: []\n", "an integer is needed"},
         {"kaio: 1\nkernel: f\nproducts: [12]\nlaunches: []\n", "products"},
+        {"kaio: 1\nkernel: f\nweights: n\nlaunches: []\n", "'n'"},
         {"kaio: 1\nkernel: f\nlaunch: []\n", "did you mean 'launches'?"},
         {"kaio: 1\nkernel: f\nlaunches:\n- entry: a b\n  grid: [1]\n  block: [1]\n",
          "name of a PTX entry"},

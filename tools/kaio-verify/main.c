@@ -29,6 +29,7 @@ enum {
     OPT_DEPTH,
     OPT_TRUNCATION,
     OPT_PRODUCTS,
+    OPT_WEIGHTS,
     OPT_FORMAT,
     OPT_PTX,
     OPT_KERNEL,
@@ -104,6 +105,7 @@ static const struct cli_option option_list[] = {
     {OPT_TRUNCATION, "truncation", "N", "sums by tensor cores lose N units of 2^-24 more", NULL,
      NULL},
     {OPT_PRODUCTS, "products", "N", "and their products N units each", NULL, NULL},
+    {OPT_WEIGHTS, "weights", "N", "and weights of f32 beside f16 what is below 2^-N", NULL, NULL},
     {.heading = "Tolerance (instead of the analysed bound)"},
     {OPT_RTOL, "rtol", "X", "accept an error of X times the value", NULL, NULL},
     {OPT_ATOL, "atol", "X", "accept an error of X", NULL, NULL},
@@ -259,6 +261,7 @@ static void take_option(struct cli *cli, int id, struct options *o)
     case OPT_DEPTH: o->sums.depth = (uint64_t)cli_int(cli, 0, INT64_MAX); break;
     case OPT_TRUNCATION: o->sums.truncation = (uint64_t)cli_int(cli, 0, INT64_MAX); break;
     case OPT_PRODUCTS: o->sums.products = (uint64_t)cli_int(cli, 0, INT64_MAX); break;
+    case OPT_WEIGHTS: o->sums.weights = (uint64_t)cli_int(cli, 0, 1000); break;
     case OPT_FORMAT: o->format = (enum format)cli_choice(cli, formats); break;
     case OPT_THREADS: o->threads = (unsigned)cli_int(cli, 0, 1024); break;
     default: break;
@@ -270,7 +273,7 @@ static volatile sig_atomic_t interrupted;
 int main(int argc, char **argv)
 {
     struct cli cli;
-    struct options opt = {.sums = {RUN_NOT_GIVEN, RUN_NOT_GIVEN, RUN_NOT_GIVEN},
+    struct options opt = {.sums = {RUN_NOT_GIVEN, RUN_NOT_GIVEN, RUN_NOT_GIVEN, RUN_NOT_GIVEN},
                           .seed = 1,
                           .message_bytes = RUN_MESSAGE_BYTES,
                           .tolerance = {.ulp = -1},
@@ -288,12 +291,12 @@ int main(int argc, char **argv)
                               "--steps, --check, --suppressions, --check-seed, --all, --list, "
                               "--fail-fast and --ptx need --run");
     bool sums = opt.sums.depth != RUN_NOT_GIVEN || opt.sums.truncation != RUN_NOT_GIVEN ||
-                opt.sums.products != RUN_NOT_GIVEN;
+                opt.sums.products != RUN_NOT_GIVEN || opt.sums.weights != RUN_NOT_GIVEN;
     if (opt.suppressions && !opt.check)
         cli_usage_error(&cli, "--suppressions needs --check");
     if (opt.golden && (opt.kernel || opt.ndefine || opt.sample || sums))
-        cli_usage_error(&cli, "--kernel, --define, --sample, --depth, --truncation and --products "
-                              "don't go with --golden");
+        cli_usage_error(&cli, "--kernel, --define, --sample, --depth, --truncation, --products and "
+                              "--weights don't go with --golden");
     if (opt.ptx && opt.ntype)
         cli_usage_error(&cli, "--types emits a kernel for each, and --ptx gives one");
     if (opt.ptx && opt.code)

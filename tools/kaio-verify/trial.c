@@ -45,8 +45,8 @@ void trial_begin(struct trial *t)
 
 static void print_sums(const struct spec_sums *s, struct buf *b)
 {
-    const char *const names[] = {"depth", "truncation", "products"};
-    const uint64_t values[] = {s->depth, s->truncation, s->products};
+    const char *const names[] = {"depth", "truncation", "products", "weights"};
+    const uint64_t values[] = {s->depth, s->truncation, s->products, s->weights};
     for (size_t k = 0; k < sizeof values / sizeof *values; k++)
         if (values[k] != RUN_NOT_GIVEN)
             buf_printf(b, " --%s=%llu", names[k], (unsigned long long)values[k]);

@@ -452,6 +452,9 @@ bool chain_read_along(struct chain_tile *x, const struct lang_expr *e, struct cg
 /* May exponentials and quotients be the hardware's, to some units in the last place? Where the left
  * operands are of 16 bits or fewer, that is lost in their roundings. */
 bool chain_is_rough(const struct chain_tile *x);
+/* May a row's maximum be of j that are no terms of its sums, or something else be larger, as a sink
+ * is, so that all of these are far below it? */
+bool chain_is_deep(const struct chain_form *f);
 /* Are the stream's terms exp(x - b), of a base b of type f32? */
 bool chain_is_plain(const struct chain_stream *s);
 /* The maximum so far, for terms: never -inf. */

@@ -217,11 +217,8 @@ static bool is_more(const struct lang_expr *base, const struct lang_symbol *top)
     return more;
 }
 
-/* May a row's maximum be of j that are no terms of its sums, or something else be larger, as a sink
- * is, so that all of these are far below it? */
-static bool is_deep(const struct chain_tile *x)
+bool chain_is_deep(const struct chain_form *f)
 {
-    const struct chain_form *f = x->t->f;
     bool deep = false;
     for (uint32_t n = 0; n < f->nstream; n++) {
         const struct chain_stream *s = &f->stream[n];
@@ -347,7 +344,7 @@ static void find_sure(struct chain_tile *x)
 void chain_fall_begin(struct chain_tile *x)
 {
     x->top = find_top(x);
-    x->deep = is_deep(x);
+    x->deep = chain_is_deep(x->t->f);
     x->scale_by = x->lifted = x->keep = NULL;
     x->masks = x->top >= 0;
     if (x->top < 0)

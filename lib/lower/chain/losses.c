@@ -10,6 +10,10 @@ enum { RESCALING = 8 };
  * two such lacks (ref/ref.h). */
 enum { OF_PARTS = 4, OF_SPLITS = 24 };
 
+/* The least subnormal part of f16 is 2^-LOST of what is scaled. */
+enum { LOST = 36 };
+_Static_assert(CHAIN_SCALE == 1 << (LOST - 24), "f16 has 2^-24");
+
 struct lang_expr *chain_depth(struct cg *g, const struct chain_form *f, int64_t by, int64_t step)
 {
     struct lang_expr *n = f->j->dims[0];
@@ -63,8 +67,11 @@ void chain_tell_losses(struct cg *g, const struct chain_tensor *t, const struct 
     lower_depth(g, chain_depth(g, t->f, 4, p->wide));
     lower_truncation(g, truncation_of(g, t, p->wide));
     bool parts = false;
-    for (uint32_t i = 0; i < t->ncolumn; i++)
+    for (uint32_t i = 0; i < t->ncolumn; i++) {
         parts |= t->column[i].parts > 1;
+        if (t->column[i].parts > 1 && t->column[i].kind.left == DT_F16)
+            lower_weights(g, lx_int(g->a, LOST));
+    }
     if (chain_has_splits(t))
         lower_products(g, lx_int(g->a, OF_SPLITS));
     else if (parts)

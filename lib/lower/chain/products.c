@@ -71,10 +71,10 @@ static uint32_t of_side(const struct matmul_form *f, enum matmul_side side)
     return f->operand[0].side == side ? 0 : 1;
 }
 
-/* The operands, 8-bit floats, are multiplied as f16, which has their values. */
-static void widen(struct finder *x, struct matmul_form *f)
+/* The operands are multiplied as what is of 16 bits, which has their values. */
+static void widen(struct finder *x, struct matmul_form *f, enum dtype to)
 {
-    f->type = MATMUL_F16;
+    f->type = to == DT_F16 ? MATMUL_F16 : MATMUL_BF16;
     for (uint32_t i = 0; i < f->noperand; i++) {
         struct matmul_operand *o = &f->operand[i];
         struct lang_symbol *sym = ARENA_NEW(x->g->a, struct lang_symbol);
@@ -82,10 +82,10 @@ static void widen(struct finder *x, struct matmul_form *f)
         const bool is_part = o->plain && strcmp(o->plain->sym->name, CHAIN_PART) == 0;
         *sym = *o->eq->sym;
         *eq = *o->eq;
-        sym->type = o->type = DT_F16;
+        sym->type = o->type = to;
         sym->def = eq;
         eq->sym = sym;
-        eq->rhs = matmul_as(x->g, eq->rhs, DT_F16);
+        eq->rhs = matmul_as(x->g, eq->rhs, to);
         o->eq = eq;
         o->plain = is_part ? o->plain : NULL;
     }
@@ -103,7 +103,7 @@ static bool find_kind(struct finder *x, struct chain_product *p)
     case MATMUL_TF32: break;
     case MATMUL_FP8:
         if (x->g->target->sm < HAS_BYTES)
-            widen(x, f);
+            widen(x, f, DT_F16);
         break;
     case MATMUL_F32: p->splits = true; break;
     case MATMUL_F64:
@@ -214,8 +214,24 @@ static void unscale(const struct finder *x, struct chain_product *p)
     p->value = chain_replaced(x->g, p->value, NULL, p->raw, matmul_binary(x->g, OP_MUL, raw, c));
 }
 
-/* Of an f32 that is at most 1, what the right operand is of decides into which parts it goes: of
- * bf16 where it has a choice, as bytes have, since parts of f16 lack what is below 2^-36. */
+/* Of f16 there are two parts, or three of bf16 where the right operand has the choice, as bytes
+ * have, since parts of f16 lack what is below 2^-36. False: that may be all that a row has. */
+static bool choose_parts(struct finder *x, struct chain_product *p)
+{
+    const struct matmul_operand *v = &p->form.operand[of_side(&p->form, MATMUL_B)];
+    if (p->kind.left == DT_F16 && matmul_exact(v->eq->rhs) & MATMUL_BIT(DT_BF16)) {
+        widen(x, &p->form, DT_BF16);
+        p->kind = (struct mma_kind){DT_BF16, DT_BF16};
+    }
+    if (p->kind.left == DT_F16 && chain_is_deep(x->f))
+        return false;
+    p->parts = p->kind.left == DT_F16 ? 2 : CHAIN_PARTS_MOST;
+    if (p->kind.left == DT_F16)
+        unscale(x, p);
+    return true;
+}
+
+/* Of an f32 that is at most 1, what the right operand is of decides into which parts it goes. */
 static bool analyse_parts(struct finder *x, uint32_t n, struct chain_product *p)
 {
     static const enum dtype types[] = {DT_BF16, DT_F16};
@@ -227,12 +243,8 @@ static bool analyse_parts(struct finder *x, uint32_t n, struct chain_product *p)
         const bool fits = analyse(x, x->f->column, terms_with(x, s, types[i], true), p) &&
                           p->kind.left == types[i];
         x->why = why;
-        if (!fits)
-            continue;
-        p->parts = types[i] == DT_F16 ? 2 : CHAIN_PARTS_MOST;
-        if (types[i] == DT_F16)
-            unscale(x, p);
-        return true;
+        if (fits)
+            return choose_parts(x, p);
     }
     return false;
 }
@@ -370,7 +382,7 @@ static void agree_on_columns(struct finder *x)
         struct chain_product *p = &x->t->column[i];
         if (chain_size(p, MATMUL_A) != 1)
             continue;
-        widen(x, &p->form);
+        widen(x, &p->form, DT_F16);
         p->kind = (struct mma_kind){DT_F16, DT_F16};
     }
 }
