@@ -275,7 +275,7 @@ void ref_note_loops(const struct reduce *r, struct node *n);
 double ref_reach(const struct frame *f, const struct reduce *r, const struct node *n, int lane,
                  bool *raised);
 
-/* rescale.c */
+/* rescale.c. Its second argument, if there is one: its first without the exponentials. */
 node_eval eval_rescaled;
 
 /* Integers up to this are exact. */

@@ -112,8 +112,10 @@ void ref_note_loops(const struct reduce *r, struct node *n)
 
 double ref_scale(const struct frame *f, const struct reduce *r, const struct node *n, int lane)
 {
-    if (n->eval == eval_rescaled)
-        return fabs(f->slot[n->slot].v[lane]) + f->slot[n->slot].e[lane];
+    if (n->eval == eval_rescaled) {
+        const double bare = n->nargs > 1 ? fabs(f->slot[n->args[1]->slot].v[lane]) : 1;
+        return (fabs(f->slot[n->slot].v[lane]) + f->slot[n->slot].e[lane]) / (bare > 0 ? bare : 1);
+    }
     if (!ref_loop_varies(r, n))
         return fabs(f->slot[n->slot].v[lane]);
     if (n->eval == eval_fneg || (r->rescaled && n->eval == eval_float_to_float))

@@ -56,14 +56,15 @@
  *     r') may be subnormal, which depth counts as well.
  *     T(p) is T(p') then, for a T of fewer bits: with c = exp(top - r) >= 1 it stands for T(c p) /
  *     c, which is off p by u_T p and half T's smallest subnormal over c, or by 2^-126 where
- *     exponentials are the hardware's, which are 0 below that (sums by tensor cores). A kernel may rescale
- *     rarely, r being behind the maximum that it has met, and round r: c is not 1 for the maximum
- *     itself then. Both are added to what T(p) is, and to an intermediate of type T, with what T(p)
- *     is off p itself. So it is where p is a quotient by the total, too, which is at least 1 where
- *     the maximum is among the terms. Zeros that are certain stay: those are e^-inf, whatever the
- *     maximum is. An f32 p beside f16 may be multiplied in two parts of f16, which lack what is
- *     below 2^-weights (weights in struct spec_sums): half of that is added. A total that overflows without the exponentials is unknown, because p' may be 1.
- *     The total's logarithm and a quotient by it take their error as they take any.
+ *     exponentials are the hardware's, which are 0 below that (sums by tensor cores). A kernel may
+ *     rescale rarely, r being behind the maximum that it has met, and round r: c is not 1 for the
+ *     maximum itself then. Both are added to what T(p) is, and to an intermediate of type T, with
+ *     what T(p) is off p itself. So it is where p is a quotient by the total, too, which is at
+ *     least 1 where the maximum is among the terms. Zeros that are certain stay: those are e^-inf,
+ * whatever the maximum is. An f32 p beside f16 may be multiplied in two parts of f16, which lack
+ * what is below 2^-weights (weights in struct spec_sums): half of that is added. A total that
+ * overflows without the exponentials is unknown, because p' may be 1; so is T(p w) where w
+ * overflows T. The total's logarithm and a quotient by it take their error as they take any.
  *   - a quotient whose divisor is computed by an equation or a reduction, or where something is
  *     reduced and the divisor is the same all along the left side's last index, may be a product
  *     with the divisor's reciprocal, which rounds once more (and loses more where the reciprocal is

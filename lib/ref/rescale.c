@@ -71,6 +71,76 @@ static bool is_rescaled(const struct program *p, const struct lang_expr *e)
     }
 }
 
+/* ---- what it multiplies ---------------------------------------------------------------------- */
+
+/* e, of an equation, where its indices are those of a read. */
+static struct lang_expr *read_there(struct compiler *c, struct lang_expr *e,
+                                    const struct lang_expr *read)
+{
+    const struct lang_equation *def = read->sym->def;
+    for (uint32_t k = 0; k < def->nindex && e->kind == E_NAME; k++)
+        if (e->sym == def->index[k])
+            return read->args[k];
+    struct lang_expr *to = ARENA_NEW(c->p->arena, struct lang_expr);
+    *to = *e;
+    to->args = ARENA_ARRAY(c->p->arena, e->nargs + 1, struct lang_expr *);
+    for (uint32_t k = 0; k < e->nargs; k++)
+        to->args[k] = read_there(c, e->args[k], read);
+    if (e->pad)
+        to->pad = read_there(c, e->pad, read);
+    return to;
+}
+
+static struct lang_expr *wide(struct compiler *c, const struct lang_expr *e, struct lang_expr *x,
+                              struct lang_expr *y)
+{
+    struct lang_expr *to = ARENA_NEW(c->p->arena, struct lang_expr);
+    *to = *e;
+    to->type = DT_F64;
+    to->args = ARENA_ARRAY(c->p->arena, 3, struct lang_expr *);
+    to->args[e->kind == E_COND ? 1 : 0] = x;
+    to->args[e->kind == E_COND ? 2 : 1] = y;
+    if (e->kind == E_COND)
+        to->args[0] = e->args[0];
+    return to;
+}
+
+static struct lang_expr *bare(struct compiler *c, struct lang_expr *e);
+
+static struct lang_expr *bare_or_it(struct compiler *c, struct lang_expr *e)
+{
+    return is_rescaled(c->p, e) ? bare(c, e) : e;
+}
+
+/* e, which is so, without its exponentials, as a magnitude; NULL: that is 1. */
+static struct lang_expr *bare(struct compiler *c, struct lang_expr *e)
+{
+    if (computed_by(c->p, e))
+        return bare(c, e->kind == E_INDEX ? read_there(c, e->sym->def->rhs, e) : e->sym->def->rhs);
+    if (e->kind == E_CALL)
+        return NULL;
+    if (e->kind == E_CAST || e->kind == E_UNARY)
+        return bare(c, e->args[0]);
+    const uint32_t first = e->kind == E_COND;
+    struct lang_expr *x = bare_or_it(c, e->args[first]), *y = bare_or_it(c, e->args[first + 1]);
+    if (e->kind == E_BINARY && e->op == OP_MUL && (!x || !y))
+        return x ? x : y;
+    if (!x && !y)
+        return NULL;
+    struct lang_expr *one = ARENA_NEW(c->p->arena, struct lang_expr);
+    *one = (struct lang_expr){.kind = E_FLOAT, .type = DT_F64, .span = e->span, .fval = 1};
+    return wide(c, e, x ? x : one, y ? y : one);
+}
+
+/* Can it be computed here, once more? */
+static bool is_simple(const struct lang_expr *e)
+{
+    bool simple = e->kind != E_REDUCE && !(e->kind == E_CALL && e->func);
+    for (uint32_t k = 0; k < e->nargs; k++)
+        simple &= is_simple(e->args[k]);
+    return simple;
+}
+
 /* ---- a factor -------------------------------------------------------------------------------- */
 
 static bool is_narrow(enum dtype t)
@@ -84,6 +154,14 @@ static bool is_certain(const struct vec *x, int l)
     return x->e[l] == 0 && x->v[l] == 0;
 }
 
+/* May the narrow factor be infinite before the maximum is known, while 1 is in the place of its
+ * exponentials? */
+static bool overflows(const struct frame *f, const struct node *n, int l)
+{
+    const struct vec *size = &f->slot[n->args[1]->slot];
+    return !(fabs(size->v[l]) + size->e[l] <= dtype_max(n->type));
+}
+
 /* The factor of a term as it may be when it was computed from another maximum, and what was made of
  * it was scaled later. */
 void eval_rescaled(struct frame *f, const struct node *n, const uint8_t *mask)
@@ -93,6 +171,8 @@ void eval_rescaled(struct frame *f, const struct node *n, const uint8_t *mask)
     const struct node *from = n->args[0]->eval == eval_float_to_float ? n->args[0]->args[0]
                                                                       : n->args[0];
     const struct vec *before = &f->slot[from->slot];
+    if (n->nargs > 1)
+        node_arg(f, n, 1, mask);
     /* what an intermediate of 16 bits or fewer was rounded from is not known any more */
     const bool rounded = from->eval == eval_load && is_narrow(from->type);
     const double unit = is_narrow(n->type) ? dtype_roundoff(n->type) : 0, tiny = n->round.tiny;
@@ -106,6 +186,8 @@ void eval_rescaled(struct frame *f, const struct node *n, const uint8_t *mask)
         /* what T(p) is off p itself */
         const double own = rounded ? unit * (v + e) + tiny : fabs(a->v[l] - before->v[l]);
         o->e[l] = e + steps + own + unit * (v + e) + tiny;
+        if (n->nargs > 1 && overflows(f, n, l))
+            o->e[l] = INFINITY;
     }
 }
 
@@ -135,9 +217,13 @@ static bool wrap(struct compiler *c, const struct reduce *r, struct node **n, bo
     const bool narrows = x->eval == eval_float_to_float && is_narrow(x->type);
     const bool leaf = narrows || x->eval == eval_load || x->eval == eval_func1;
     if (leaf && (x->eval != eval_load || !x->tensor->data) && is_rescaled(c->p, x->src)) {
-        *n = ref_node_new(c, x->src, eval_rescaled, 1);
+        struct lang_expr *by = is_narrow(x->type) ? bare(c, (struct lang_expr *)x->src) : NULL;
+        struct node *size = by && is_simple(by) ? ref_compile_expr(c, by) : NULL;
+        *n = ref_node_new(c, x->src, eval_rescaled, size ? 2 : 1);
         (*n)->type = x->type;
         (*n)->args[0] = x;
+        if (size)
+            (*n)->args[1] = size;
         (*n)->round.tiny = least(r, x->type, half);
         return true;
     }

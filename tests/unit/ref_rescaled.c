@@ -327,6 +327,28 @@ static void overflowing(int m, int n)
     case_end(&c);
 }
 
+/* So may what is rounded to fewer bits, here or in an intermediate. */
+static void overflowing_factor(const char *name, const char *sum)
+{
+    enum { N = 8 };
+    struct ref_case c = softmax(plain, sum);
+    case_dim(&c, "n", N);
+    for (int k = 0; k < ROWS * N; k++)
+        x[k] = k % N == N - 1 ? 60 : 0;
+    for (int k = 0; k < N * COLUMNS; k++)
+        v[k] = k / COLUMNS < 2 ? 1e5f : 1;
+    case_run(&c);
+    const struct ref_output *got = case_out(&c, 0);
+    ok(got->e[0] == INFINITY && got->e[got->n - 1] == INFINITY,
+       "%s: what f16 may have no room for before the maximum is known is unknown", name);
+    for (int k = 0; k < N * COLUMNS; k++)
+        v[k] = fminf(v[k], 6e4f);
+    case_run(&c);
+    got = case_out(&c, 0);
+    ok(isfinite(got->e[0]) && isfinite(got->e[got->n - 1]), "%s: what it has is bounded", name);
+    case_end(&c);
+}
+
 int main(void)
 {
     const int widths[] = {1, 16, TILE};
@@ -342,6 +364,9 @@ int main(void)
     tensor = false;
     overflowing(4, 8);
     overflowing(64, 64);
+    overflowing_factor("a factor", "sum[j](f16(p[i, j] * v[j, 0]) * v[j, c]) / total[i]");
+    overflowing_factor("an intermediate", "sum[j](w[i, j] * v[j, c]) / total[i]\n"
+                                          "  w[i, j] = f16(2 * v[j, 0] * p[i, j] / 2)");
     equal_scores();
     mistaken("then divided", after);
     mistaken("then rounded", before);
