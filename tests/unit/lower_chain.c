@@ -104,7 +104,7 @@ static void produce(struct chain *x)
     ring_begin(&x->of_q, 1);
     ring_expect(&x->of_q, TILE_BYTES);
     bring(x, &x->of_q, 0, x->row, x->shared, Q);
-    const int32_t j = ring_mutable(g, cg_u32(0));
+    const int32_t j = cg_mutable(g, cg_u32(0));
     ring_begin(&x->ring, 1);
     ring_for(&x->ring, &l, x->stages);
     cg_nest_varies(g, &l.nest, j);

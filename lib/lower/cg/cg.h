@@ -367,7 +367,8 @@ void cg_bind(struct cg *g, const struct lang_symbol *sym, struct cg_val v, bool 
 
 int32_t cg_new(struct cg *g, enum dtype t); /* a register for a value of type t */
 int32_t cg_new_mutable(struct cg *g, enum dtype t);
-void cg_assigned(struct cg *g, int32_t reg); /* reg was just written: advance its version */
+int32_t cg_mutable(struct cg *g, struct cg_val v); /* a mutable u32 that starts as v */
+void cg_assigned(struct cg *g, int32_t reg);       /* reg was just written: advance its version */
 /* Writes a mutable register: the instruction whose result it is and whose other operands these are,
  * under a predicate (-1: always). Its version advances. Instructions with several results are
  * emitted as they are, and cg_assigned() said of each. */
@@ -690,6 +691,9 @@ struct cg_val cg_builtin(struct cg *g, const struct lang_expr *e, const struct c
  * It is taken in kernels whose sums are the tensor cores'; false: it is not. */
 bool cg_has_tensor_call(const struct ptx_target *target, const struct lang_expr *e);
 bool cg_tensor_call(struct cg *g, const struct lang_expr *e, struct cg_val x, struct cg_val *r);
+/* 2^(x c) by the hardware, which has no subnormal numbers: as the square of a root, which is none.
+ */
+struct cg_val cg_exp2_root(struct cg *g, struct cg_val x, double c);
 /* exp(x) = p s, for x <= 0 or NaN, and s is 2^-126 at least or, where exp(x) is less than about
  * that, 0. large: also for x so large that it overflows. */
 void cg_falling_parts(struct cg *g, struct cg_val x, bool large, struct cg_val *p,

@@ -48,9 +48,9 @@ static struct cg_val logistic(struct cg *g, struct cg_val x, struct cg_val c)
     return mul(g, r, f32(g, 0x1p-64));
 }
 
-/* The square of 2^(x c / 2), which is never subnormal. x c is off by 2^-17 where it is 150, and by
- * less where the result is normal. */
-static struct cg_val exponential(struct cg *g, struct cg_val x, double c)
+/* The square of 2^(x c / 2). x c is off by 2^-17 where it is 150, and by less where the result is
+ * normal. */
+struct cg_val cg_exp2_root(struct cg *g, struct cg_val x, double c)
 {
     const struct cg_val root = op1(g, "ex2.approx.ftz.f32", mul(g, x, f32(g, c / 2)));
     return mul(g, root, root);
@@ -108,7 +108,7 @@ bool cg_tensor_call(struct cg *g, const struct lang_expr *e, struct cg_val x, st
     if (!g->tensor || !cg_has_tensor_call(g->target, e))
         return false;
     switch ((int)e->fn) {
-    case FN_EXP: *r = exponential(g, x, 0x1.715476p0); return true;
+    case FN_EXP: *r = cg_exp2_root(g, x, 0x1.715476p0); return true;
     case FN_SIGMOID: *r = logistic(g, x, f32(g, -0x1.715476p0)); return true;
     case FN_SILU: *r = silu(g, x); return true;
     case FN_GELU_TANH: *r = gelu_tanh(g, x); return true;

@@ -42,6 +42,13 @@ int32_t cg_new_mutable(struct cg *g, enum dtype t)
     return reg;
 }
 
+int32_t cg_mutable(struct cg *g, struct cg_val v)
+{
+    const int32_t reg = cg_new_mutable(g, DT_U32);
+    cg_move(g, reg, v);
+    return reg;
+}
+
 void cg_loop_head(struct cg *g)
 {
     g->clock++;

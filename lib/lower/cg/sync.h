@@ -21,6 +21,8 @@ struct cg_val fold_pair(struct cg *g, enum fold_kind f, struct cg_val x, struct 
  * predicate that there is such a lane. */
 struct cg_val shuffle(struct cg *g, enum shuffle how, struct cg_val v, struct ptx_operand lane,
                       struct ptx_operand clamp, struct ptx_operand mask, int32_t *in_range);
+/* Writes the predicate `to`: does p hold in one of a warp's 32 lanes, or in all? */
+void warp_vote(struct cg *g, bool all, int32_t to, int32_t p);
 
 /* The lanes of the thread's warp that exist: all 32, unless the block's threads are not a multiple
  * of 32. */

@@ -41,6 +41,12 @@ static struct cg_val shuffle_wide(struct cg *g, enum shuffle how, struct cg_val 
     return cg_value(v.type, r);
 }
 
+void warp_vote(struct cg *g, bool all, int32_t to, int32_t p)
+{
+    PTX(&g->b, all ? "vote.sync.all.pred" : "vote.sync.any.pred", ptx_r(to), ptx_r(p),
+        ptx_imm(UINT32_MAX));
+}
+
 struct cg_val shuffle(struct cg *g, enum shuffle how, struct cg_val v, struct ptx_operand lane,
                       struct ptx_operand clamp, struct ptx_operand mask, int32_t *in_range)
 {

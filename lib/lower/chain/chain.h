@@ -153,6 +153,8 @@ enum fold_kind chain_fold(const struct chain_stream *s);
 /* Does e mention the symbol? */
 bool chain_mentions(const struct lang_expr *e, const struct lang_symbol *sym);
 bool chain_mentions_score(const struct chain_form *f, const struct lang_expr *e);
+/* Has e a node of one of the kinds, whose bits (1 << enum lang_expr_kind) these are? */
+bool chain_has_kind(const struct lang_expr *e, uint32_t kinds);
 /* The first stream that e mentions; -1: none. */
 int chain_mentioned_stream(const struct chain_form *f, const struct lang_expr *e);
 

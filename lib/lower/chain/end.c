@@ -99,7 +99,7 @@ static struct cg_val find_special(struct chain_tile *x, struct cg_val *infinite)
 static int32_t in_any_lane(struct cg *g, struct cg_val p)
 {
     const int32_t own = cg_reg(g, p), any = cg_new(g, DT_BOOL);
-    PTX(&g->b, "vote.sync.any.pred", ptx_r(any), ptx_r(own), ptx_imm(UINT32_MAX));
+    warp_vote(g, false, any, own);
     return any;
 }
 

@@ -75,14 +75,10 @@ static struct cg_val approx_exp2(struct cg *g, struct cg_val v)
     return cg_value(DT_F32, CG(g, PTX_F32, "ex2.approx.ftz.f32", cg_op(g, v)));
 }
 
-/* Below 2^-126 it is 0, but where that may count: there it is a root's square. */
+/* Below 2^-126 it is 0, but where that may count. */
 static struct cg_val exp2_of(struct chain_tile *x, struct cg_val v)
 {
-    struct cg *g = x->g;
-    if (!x->deep)
-        return approx_exp2(g, v);
-    const struct cg_val root = approx_exp2(g, cg_binary(g, OP_MUL, v, chain_f32(g, 0.5)));
-    return cg_binary(g, OP_MUL, root, root);
+    return x->deep ? cg_exp2_root(x->g, v, 1) : approx_exp2(x->g, v);
 }
 
 struct cg_val chain_fall(struct chain_tile *x, struct cg_val from, struct cg_val b)
@@ -197,10 +193,7 @@ static bool is_uniform(const struct chain_tile *x, const struct lang_expr *e)
 
 static bool selects(const struct lang_expr *e)
 {
-    bool some = e->kind == E_COND;
-    for (uint32_t i = 0; i < e->nargs && !some; i++)
-        some = selects(e->args[i]);
-    return some;
+    return chain_has_kind(e, 1U << E_COND);
 }
 
 static bool is_same_end(const struct lang_expr *x, const struct lang_expr *y)
@@ -405,7 +398,7 @@ static void find_grown(struct chain_tile *x)
             grown = cg_binary(g, OP_LOR, grown, is_above(g, now, was));
         }
     }
-    PTX(&g->b, "vote.sync.any.pred", ptx_r(x->grown), ptx_r(cg_reg(g, grown)), ptx_imm(UINT32_MAX));
+    warp_vote(g, false, x->grown, cg_reg(g, grown));
 }
 
 /* By what the row's stream n is multiplied to fall off from its maximum. */

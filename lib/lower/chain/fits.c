@@ -307,10 +307,7 @@ static bool has_busy_terms(const struct chain_tensor *t)
 /* Does e read memory, or select? */
 static bool reads(const struct lang_expr *e)
 {
-    bool some = e->kind == E_INDEX || e->kind == E_COND;
-    for (uint32_t i = 0; i < e->nargs && !some; i++)
-        some = reads(e->args[i]);
-    return some;
+    return chain_has_kind(e, 1U << E_INDEX | 1U << E_COND);
 }
 
 /* Do ranges come from memory? The producer's threads find them, too. */

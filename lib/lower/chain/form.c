@@ -60,6 +60,14 @@ bool chain_mentions(const struct lang_expr *e, const struct lang_symbol *sym)
     return e->pad && chain_mentions(e->pad, sym);
 }
 
+bool chain_has_kind(const struct lang_expr *e, uint32_t kinds)
+{
+    bool some = kinds >> e->kind & 1;
+    for (uint32_t i = 0; i < e->nargs && !some; i++)
+        some = chain_has_kind(e->args[i], kinds);
+    return some;
+}
+
 bool chain_mentions_score(const struct chain_form *f, const struct lang_expr *e)
 {
     for (uint32_t i = 0; i < f->nscore; i++)

@@ -165,7 +165,7 @@ void chain_wgmma_for_items(struct chain_wgmma *k, bool leads, void (*body)(struc
 {
     struct cg *g = k->g;
     const uint32_t head = cg_label(g, "item"), done = cg_label(g, "items");
-    const int32_t at = ring_mutable(g, cg_special(g, SP_CTAID_X));
+    const int32_t at = cg_mutable(g, cg_special(g, SP_CTAID_X));
     struct cg_nest nest;
     if (k->fetches && !leads)
         k->of_item.release = ring_release_here(&k->of_item.ring);

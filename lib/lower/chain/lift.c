@@ -157,7 +157,7 @@ static int32_t are_near(const struct lift *l)
         most[0] = cg_minmax(g, true, most[0], most[i]);
     const struct cg_val is_near = cg_binary(g, OP_LE, most[0], l->most);
     const int32_t all = cg_new(g, DT_BOOL);
-    PTX(&g->b, "vote.sync.all.pred", ptx_r(all), ptx_r(cg_reg(g, is_near)), ptx_imm(UINT32_MAX));
+    warp_vote(g, true, all, cg_reg(g, is_near));
     return all;
 }
 

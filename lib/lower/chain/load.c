@@ -119,7 +119,7 @@ static void produce_item(struct chain_wgmma *k)
     const size_t mark = cg_scope_open(g);
     bring(k, k->q, f->nscore, &k->of_q, k->x.block_first, cg_u32(0));
     ring_next(&k->of_q.ring);
-    const int32_t j = ring_mutable(g, k->first);
+    const int32_t j = cg_mutable(g, k->first);
     ring_for(&k->of_k.ring, &l, k->count);
     cg_nest_varies(g, &l.nest, j);
     if (!k->shares)

@@ -224,7 +224,7 @@ void chain_repair_cover(struct chain_tile *x)
     look(x, &batch, edge(x, last, true), x->end);
     const struct cg_val is_met =
         cg_binary(g, OP_NE, cg_value(DT_F32, block.sum), cg_float(g, DT_F32, 0));
-    PTX(&g->b, "vote.sync.any.pred", ptx_r(met), ptx_r(cg_reg(g, is_met)), ptx_imm(UINT32_MAX));
+    warp_vote(g, false, met, cg_reg(g, is_met));
     cg_jump_if(g, met, false, none);
     const size_t mark = cg_scope_open(g);
     chain_repair_ask(x);

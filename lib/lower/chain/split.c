@@ -471,10 +471,10 @@ static void begin_sides(struct left *l, struct cg_val sides)
     const struct cg_val side = cg_binary(g, OP_DIV, s->number, cg_u32(l->side));
     const struct cg_val counter = cg_add(g, cg_binary(g, OP_MUL, s->group, sides), side);
     const struct cg_val left = cg_binary(g, OP_SUB, s->count, cg_mul(g, side, l->side));
-    l->counter = ring_mutable(g, counter);
-    l->first = ring_mutable(g, cg_mul(g, counter, l->side));
-    l->number = ring_mutable(g, cg_binary(g, OP_MOD, s->number, cg_u32(l->side)));
-    l->count = ring_mutable(g, cg_minmax(g, false, left, cg_u32(l->side)));
+    l->counter = cg_mutable(g, counter);
+    l->first = cg_mutable(g, cg_mul(g, counter, l->side));
+    l->number = cg_mutable(g, cg_binary(g, OP_MOD, s->number, cg_u32(l->side)));
+    l->count = cg_mutable(g, cg_minmax(g, false, left, cg_u32(l->side)));
 }
 
 /* The same among what neighbours have made. all: sides of all groups. */
@@ -522,7 +522,7 @@ static void fold_sides(struct left *l, struct lang_expr *n, const struct lang_sy
         fold_all(l, arrived, skip);
         return;
     }
-    const int32_t left = ring_mutable(g, sides);
+    const int32_t left = cg_mutable(g, sides);
     struct cg_nest nest;
     cg_place(g, head);
     cg_loop_head(g);

@@ -114,7 +114,7 @@ static void turn_tile(const struct turner *u)
     struct cg *g = u->k->g;
     const uint32_t head = cg_label(g, "turn"), end = cg_label(g, "turned");
     const struct cg_val all = cg_u32(u->k->p->wide / CHUNK);
-    const int32_t t = ring_mutable(g, u->number);
+    const int32_t t = cg_mutable(g, u->number);
     struct cg_nest nest;
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, cg_value(DT_U32, t), all)), true, end);
     const size_t mark = cg_scope_open(g);

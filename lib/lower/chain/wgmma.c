@@ -399,7 +399,7 @@ static void next_tiles(struct chain_wgmma *k)
     const bool overlaps = k->p->overlaps == CHAIN_YES;
     const uint32_t head = cg_label(g, "tile"), end = cg_label(g, "tiles");
     const int32_t rest =
-        ring_mutable(g, overlaps ? cg_binary(g, OP_SUB, k->count, cg_u32(1)) : k->count);
+        cg_mutable(g, overlaps ? cg_binary(g, OP_SUB, k->count, cg_u32(1)) : k->count);
     const int32_t more = cg_new(g, DT_BOOL);
     struct cg_nest nest;
     cg_move(g, k->j, overlaps ? k->first : cg_binary(g, OP_SUB, k->first, cg_u32(k->p->wide)));

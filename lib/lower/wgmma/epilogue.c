@@ -154,7 +154,7 @@ void epilogue_ready(struct wgmma *s)
     if (!s->shape->nbrought)
         return;
     s->brought_barrier = cg_reg(g, cg_add(g, at, cg_mul(g, warp, RING_BARRIER)));
-    s->brought_parity = ring_mutable(g, cg_u32(0));
+    s->brought_parity = cg_mutable(g, cg_u32(0));
     s->brought_to = cg_reg(g, wgmma_patch(s));
     s->leads = cg_reg(g, cg_binary(g, OP_EQ, s->m->lane, cg_u32(0)));
     s->kept_word = ARENA_ARRAY(g->a, wgmma_kept_words(s->shape), int32_t);

@@ -129,7 +129,7 @@ void wgmma_make_begin(struct wgmma *s)
             plan_tile(s, i);
     s->making = ARENA_ARRAY(g->a, AHEAD, struct wgmma_made);
     if (s->shape->producers > 1)
-        s->turn = ring_mutable(g, cg_binary(g, OP_SHR, s->m->thread, cg_u32(7)));
+        s->turn = cg_mutable(g, cg_binary(g, OP_SHR, s->m->thread, cg_u32(7)));
 }
 
 /* ---- vectors --------------------------------------------------------------------------------- */
@@ -372,7 +372,7 @@ void wgmma_make_tile(struct wgmma *s)
 {
     struct cg *g = s->g;
     const struct cg_val from = cg_value(DT_U32, s->k);
-    s->next_k = ring_mutable(g, from);
+    s->next_k = cg_mutable(g, from);
     if (s->shape->producers > 1) {
         const struct cg_val k = cg_add(g, from, cg_mul(g, cg_value(DT_U32, s->turn), s->p->bk));
         const int32_t exists = cg_reg(g, cg_binary(g, OP_LT, k, end_of_k(s)));

@@ -3,13 +3,6 @@
 
 #include "lower/wgmma/ring.h"
 
-int32_t ring_mutable(struct cg *g, struct cg_val v)
-{
-    const int32_t reg = cg_new_mutable(g, DT_U32);
-    cg_move(g, reg, v);
-    return reg;
-}
-
 /* ---- where a thread stands ------------------------------------------------------------------- */
 
 static struct cg_val first_barrier(const struct ring *r)
@@ -27,9 +20,9 @@ void ring_init(const struct ring *r, const uint32_t *arrivals)
 void ring_begin(struct ring *r, unsigned parity)
 {
     struct cg *g = r->g;
-    r->offset = ring_mutable(g, cg_u32(0));
-    r->full = ring_mutable(g, first_barrier(r));
-    r->parity = ring_mutable(g, cg_u32(parity));
+    r->offset = cg_mutable(g, cg_u32(0));
+    r->full = cg_mutable(g, first_barrier(r));
+    r->parity = cg_mutable(g, cg_u32(parity));
 }
 
 void ring_next(const struct ring *r)
@@ -156,7 +149,7 @@ void ring_for(const struct ring *r, struct ring_loop *l, struct cg_val n)
     struct cg *g = r->g;
     l->head = cg_label(g, "stage");
     l->more = cg_new(g, DT_BOOL);
-    l->rest = ring_mutable(g, n);
+    l->rest = cg_mutable(g, n);
     cg_place(g, l->head);
     cg_loop_head(g);
     l->mark = cg_scope_open(g);

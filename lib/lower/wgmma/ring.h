@@ -41,8 +41,6 @@ static inline uint32_t ring_barrier_bytes(uint32_t stages, uint32_t sets)
 {
     return sets * stages * RING_BARRIER;
 }
-/* A mutable u32 that starts as v. */
-int32_t ring_mutable(struct cg *g, struct cg_val v);
 
 /* One thread makes the barriers: those of each set wait for arrivals[set] arrivals, sets of
  * them. */

@@ -130,7 +130,7 @@ static int32_t find_limit(struct wgmma *s)
 static int32_t find_doubtful(struct wgmma *s, const int32_t *sum, uint32_t n, int32_t limit)
 {
     struct cg *g = s->g;
-    const int32_t all = ring_mutable(g, cg_u32(0));
+    const int32_t all = cg_mutable(g, cg_u32(0));
     for (uint32_t w = 0; w < n; w++) {
         const int32_t size = cg_new(g, DT_F32), below = cg_new(g, DT_BOOL);
         const int32_t bit = cg_new(g, DT_U32);

@@ -53,7 +53,7 @@ static void for_tiles(struct wgmma *s, struct cg_val first, struct cg_val step,
         body(s);
         return;
     }
-    const int32_t at = ring_mutable(g, first);
+    const int32_t at = cg_mutable(g, first);
     struct cg_nest nest;
     matmul_items(s->m, &items);
     cg_place(g, head);
