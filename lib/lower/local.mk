@@ -22,7 +22,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lower/reduce/strategy.c lib/lower/reduce/sweep.c lib/lower/reduce/value.c lib/lower/reduce/walk.c \
 	lib/lower/chain/chain.h lib/lower/chain/form.h lib/lower/chain/anew.c lib/lower/chain/any.c lib/lower/chain/begin.c lib/lower/chain/bring.c lib/lower/chain/columns.c lib/lower/chain/form.c lib/lower/chain/pack.c lib/lower/chain/products.c lib/lower/chain/range.c lib/lower/chain/runs.c lib/lower/chain/running.c lib/lower/chain/candidates.c \
 	lib/lower/chain/along.c lib/lower/chain/end.c lib/lower/chain/fall.c lib/lower/chain/lift.c lib/lower/chain/losses.c lib/lower/chain/rough.c lib/lower/chain/mma.c lib/lower/chain/walk.c lib/lower/chain/multiply.c lib/lower/chain/narrow.c lib/lower/chain/split.c lib/lower/chain/store.c lib/lower/chain/strategy.c lib/lower/chain/rows.c lib/lower/chain/skip.c lib/lower/chain/repair.c lib/lower/chain/tile.c lib/lower/chain/words.c \
-	lib/lower/chain/mma.h lib/lower/chain/wgmma.h lib/lower/chain/fits.c lib/lower/chain/items.c lib/lower/chain/load.c lib/lower/chain/turn.c lib/lower/chain/wgmma.c \
+	lib/lower/chain/mma.h lib/lower/chain/wgmma.h lib/lower/chain/fits.c lib/lower/chain/items.c lib/lower/chain/load.c lib/lower/chain/turn.c lib/lower/chain/sheets.c lib/lower/chain/wgmma.c \
 	lib/lower/matmul/matmul.h lib/lower/matmul/plan.h lib/lower/matmul/choose.c lib/lower/matmul/choose_wgmma.c \
 	lib/lower/matmul/cost.c lib/lower/matmul/cost_wgmma.c lib/lower/matmul/exact.c lib/lower/matmul/expand.c \
 	lib/lower/matmul/factor.c lib/lower/matmul/form.c lib/lower/matmul/matmul.c lib/lower/matmul/mixed.c lib/lower/matmul/pairs.c \

@@ -236,6 +236,89 @@ END
     kaio-verify --run -d cpu --check=all --fill=normal -t sm_90a -D T=f16 -D b=1 -D heads=2 -D m=70 -D n=70 -D d=64 -D e=64 "$spec"
 }
 
+# biased NAME TYPE SHAPE INDEX: appends a spec to k.yaml, of which the score has a tensor of TYPE[SHAPE] read by [INDEX]
+biased() {
+    cat >>k.yaml <<END
+---
+kernel: $1
+params: {q: "in f16[b, hq, m, d]", k: "in f16[b, hq, n, d]", v: "in f16[b, hq, n, e]", bias: "in $2[$3]", o: "out f32[b, hq, m, e]"}
+schedule: {strategy: chain, mma: wgmma}
+compute: |
+  s[z,h,i,j] = ${5:-sum[c](q[z,h,i,c] * k[z,h,j,c]) * 0.3 + bias[$4]}
+  top[z,h,i] = max[j](s[z,h,i,j])
+  p[z,h,i,j] = exp(s[z,h,i,j] - top[z,h,i])
+  o[z,h,i,c] = sum[j](f16(p[z,h,i,j]) * v[z,h,j,c]) / sum[j](p[z,h,i,j])
+END
+}
+
+# brought NAME SIZE...: does the kernel of k.yaml bring tiles of the bias?
+brought() {
+    local kernel=$1
+    shift
+    kaio-emit -t sm_90a --kernel="$kernel" "${@/#/-D}" k.yaml | grep -q 'param.*bias[$]'
+}
+
+@test "biases and masks of rows and keys come by tiles" {
+    biased plain f16 'hq, m, n' 'h,i,j'
+    cases 'whole: {b: 2, hq: 2, m: 128, n: 256, d: 64, e: 64}, odd: {b: 3, hq: 2, m: 133, n: 168, d: 32, e: 16},
+        wide: {b: 1, hq: 1, m: 70, n: 264, d: 128, e: 128}, widest: {b: 1, hq: 1, m: 66, n: 200, d: 256, e: 256},
+        one: {b: 1, hq: 2, m: 1, n: 8, d: 16, e: 16}'
+    biased own bf16 'b, hq, m, n' 'z,h,i,j'
+    cases 'a: {b: 2, hq: 2, m: 133, n: 168, d: 64, e: 64}'
+    biased common f32 'm, n' 'i,j'
+    cases 'a: {b: 2, hq: 2, m: 133, n: 172, d: 64, e: 64}, wide: {b: 1, hq: 1, m: 70, n: 260, d: 128, e: 128}'
+    biased turned f32 'm, hq, n' 'i,h,j'
+    cases 'a: {b: 2, hq: 2, m: 133, n: 172, d: 64, e: 64}'
+    biased few i8 '2, m, n' 'h % 2,i,j'
+    cases 'a: {b: 1, hq: 3, m: 133, n: 176, d: 64, e: 64}'
+    biased mask bool 'b, m, n' '' 'bias[z,i,j] || i == j ? sum[c](q[z,h,i,c] * k[z,h,j,c]) : -inf'
+    cases 'a: {b: 2, hq: 2, m: 133, n: 176, d: 64, e: 64}'
+    biased causal f16 'hq, m, n' '' 'j <= i ? sum[c](q[z,h,i,c] * k[z,h,j,c]) * 0.3 + bias[h,i,j] : -inf'
+    cases 'a: {b: 1, hq: 2, m: 300, n: 304, d: 64, e: 64}'
+    kaio-emit --explain -v -t sm_90a -D b=1 -D hq=3 -D m=133 -D n=176 -D d=64 -D e=64 k.yaml >plan
+    [ "$(grep -c "wgmma.*, 'bias' by tiles" plan)" -eq 7 ]
+    run -0 kaio-verify --run -d cpu --check=all --all -t sm_90a k.yaml
+}
+
+@test "tiles of biases in every way that tiles are taken" {
+    biased plain f16 'hq, m, n' 'h,i,j'
+    cases 'a: {b: 2, hq: 1, m: 200, n: 264, d: 64, e: 64}'
+    for words in 'tile: [64, 96], stages: 1' 'tile: [192, 32], stages: 3, blocks: tiles' 'tile: [128, 160], pingpong: no' \
+        'tile: [128, 64], overlap: no, blocks: multiprocessors' 'tile: [192, 32], overlap: no, pingpong: no, stages: 1'; do
+        sed "s/mma: wgmma/&, $words/" k.yaml >said.yaml
+        kaio-emit --explain -v -t sm_90a -D b=2 -D hq=1 -D m=200 -D n=264 -D d=64 -D e=64 said.yaml | grep -q "'bias' by tiles"
+        run -0 kaio-verify --run -d cpu --check=all --all --code=fixed -t sm_90a said.yaml
+    done
+    # of sums one by one, as gradients have
+    cat >k.yaml <<'END'
+kernel: apart
+params: {q: "in f16[m, d]", k: "in f16[n, d]", u: "in f16[n, d]", v: "in f16[n, e]", t: "in f16[n, e]", w: "in f32[2, n]",
+  bias: "in bf16[m, n]", o: "out f32[m, e]"}
+schedule: {strategy: chain, mma: wgmma}
+compute: |
+  x[i,j] = sum[c](q[i,c] * k[j,c]) + bias[i,j]
+  y[i,j] = sum[c](q[i,c] * u[j,c]) * w[1,j]
+  o[i,c] = sum[j](f16(x[i,j] * y[i,j]) * v[j,c]) + sum[j](f16(x[i,j]) * t[j,c])
+cases: {a: {m: 133, n: 264, d: 16, e: 16}}
+END
+    kaio-emit --explain -v -t sm_90a -D m=133 -D n=264 -D d=16 -D e=16 k.yaml | grep -q "'bias' by tiles"
+    run -0 kaio-verify --run -d cpu --check=all -t sm_90a k.yaml
+}
+
+@test "biases that no box has are read where they lie" {
+    biased odd f16 'hq, m, n' 'h,i,j'
+    run ! brought odd b=2 hq=2 m=128 n=260 d=64 e=64
+    run ! brought odd b=2 hq=2 m=128 d=64 e=64
+    brought odd b=2 hq=2 n=264 d=64 e=64
+    biased shifted f16 'hq, m, n' 'h,m - 1 - i,j'
+    biased distance f16 'hq, m + n' 'h,i - j + n'
+    biased gathered f16 'hq, m, n' 'h,i,n - 1 - j'
+    biased wide f64 'hq, m, n' 'h,i,j'
+    for kernel in shifted distance gathered wide; do
+        run ! brought $kernel b=2 hq=2 m=128 n=256 d=64 e=64
+    done
+}
+
 # A row's sum does not have what is behind its range; and 0 times what is there is NaN where the term is in the sum.
 @test "infinities and NaN do what the equations say" {
     python3 - <<'END'
@@ -312,6 +395,13 @@ END
         grep -q 'wgmma' "$size.ptx"
         "$ptxas" -v -arch=sm_90a "$size.ptx" -o "$size.cubin" >log 2>&1
         [ "$(grep -c ' 0 bytes spill stores, 0 bytes spill loads' log)" -eq 2 ]
+        run ! grep C75 log
+    done
+    local spec=$BATS_TEST_DIRNAME/../../specs/attention/bias.yaml
+    for size in 64 128 256; do
+        kaio-emit -t sm_90a -D T=f16 -D b=4 -D heads=16 -D m=4096 -D n=4096 -D d="$size" -D e="$size" "$spec" >"$size.ptx"
+        "$ptxas" -v -arch=sm_90a "$size.ptx" -o "$size.cubin" >log 2>&1
+        grep -q ' 0 bytes spill stores, 0 bytes spill loads' log
         run ! grep C75 log
     done
     bytes

@@ -4,6 +4,11 @@
  * They come in pairs, from the address of the lane's first j. Where tiles come to shared memory by
  * copies of boxes, those of vectors may, too: a box has a row of WGMMA_SPAN bytes, and lies where
  * an atom of rows would, whose first row is not swizzled.
+ *
+ * So may those of sheets, which are read at [.., i, .., j], biases and masks among them: a tile of
+ * one has the rows of q's and the j of k's, and a lane reads of it what it has of the scores. Of
+ * elements of 8 or 16 bits the lanes' pairs are in banks of their own, since rows are swizzled; of
+ * 32 bits rows r and r + 1 share banks.
  */
 #include <config.h>
 
@@ -11,12 +16,12 @@
 
 #include "lower/cg/inspect.h"
 
-/* Is it the element for j of what has one for each, side by side, in 32 bits? */
-static bool is_along(const struct cg *g, const struct chain_form *f, const struct lang_expr *e)
+/* Is it the element for j of what has one for each, side by side? */
+static bool is_of_j(const struct cg *g, const struct chain_form *f, const struct lang_expr *e)
 {
     const struct lang_symbol *t = e->sym;
     if (e->kind != E_INDEX || e->pad || e->nargs == 0 || e->nargs > CHAIN_AXES ||
-        e->nargs != t->rank || dtype_bits(t->type) != 32 || !cg_is_constant(g, t) ||
+        e->nargs != t->rank || !cg_is_constant(g, t) ||
         !inspect_is_index(e->args[e->nargs - 1], f->j))
         return false;
     for (uint32_t i = 0; i + 1 < e->nargs; i++)
@@ -25,28 +30,59 @@ static bool is_along(const struct cg *g, const struct chain_form *f, const struc
     return true;
 }
 
+/* In 32 bits? */
+static bool is_along(const struct cg *g, const struct chain_form *f, const struct lang_expr *e)
+{
+    return is_of_j(g, f, e) && dtype_bits(e->sym->type) == 32;
+}
+
 /* ---- which may come by boxes ----------------------------------------------------------------- */
 
-/* Is it the same for all rows of the tile, in a tensor of which a map can be made? */
-static bool has_boxes(const struct cg *g, const struct chain_tensor *t, const struct lang_expr *e)
+/* Is it in a tensor of which a map can be made? */
+static bool has_map(const struct lang_expr *e)
 {
-    enum { MULTIPLE = 4, LEAST_RANK = 2 }; /* rows of memory are whole 16 bytes */
+    enum { UNIT = 16 * 8, LEAST_RANK = 2 }; /* rows of memory are whole 16 bytes */
     int64_t n;
-    return is_along(g, t->f, e) && e->nargs >= LEAST_RANK && e->nargs <= CONTRACT_MAP_RANK &&
-           e->sym->type == DT_F32 && !chain_mentions(e, t->f->row[t->i]) &&
-           lang_const_int(e->sym->dims[e->nargs - 1], &n) && n % MULTIPLE == 0 && n > 0;
+    return e->nargs >= LEAST_RANK && e->nargs <= CONTRACT_MAP_RANK &&
+           lang_const_int(e->sym->dims[e->nargs - 1], &n) && n > 0 &&
+           n * dtype_bits(e->sym->type) % UNIT == 0;
+}
+
+/* Is it the same for all rows of the tile? */
+static bool is_vector(const struct cg *g, const struct chain_tensor *t, const struct lang_expr *e)
+{
+    return is_along(g, t->f, e) && e->sym->type == DT_F32 && !chain_mentions(e, t->f->row[t->i]);
+}
+
+/* Is it another one for each row, in elements of which pairs lie at multiples of their size? */
+static bool is_sheet(const struct cg *g, const struct chain_tensor *t, const struct lang_expr *e)
+{
+    const struct lang_symbol *row = t->f->row[t->i];
+    uint32_t rows = 0;
+    if (!is_of_j(g, t->f, e) || dtype_bits(e->sym->type) > 32 || dtype_bits(e->sym->type) < 8)
+        return false;
+    for (uint32_t i = 0; i + 1 < e->nargs; i++) {
+        const bool is_row = inspect_is_index(e->args[i], row);
+        if (!is_row && chain_mentions(e->args[i], row))
+            return false;
+        rows += is_row;
+    }
+    return rows == 1;
 }
 
 static void find_in(const struct cg *g, struct chain_tensor *t, const struct lang_expr *e)
 {
     for (uint32_t i = 0; i < e->nargs; i++)
         find_in(g, t, e->args[i]);
-    if (t->nalong == CHAIN_ALONG || !has_boxes(g, t, e))
+    if (e->kind != E_INDEX || t->nalong == CHAIN_ALONG || !has_map(e))
+        return;
+    const bool sheet = is_sheet(g, t, e);
+    if (!sheet && !is_vector(g, t, e))
         return;
     for (uint32_t i = 0; i < t->nalong; i++)
-        if (matmul_same(t->along[i], e))
+        if (matmul_same(t->along[i].e, e))
             return;
-    t->along[t->nalong++] = e;
+    t->along[t->nalong++] = (struct chain_along){e, sheet};
 }
 
 void chain_find_along(const struct cg *g, struct chain_tensor *t)
@@ -58,9 +94,27 @@ void chain_find_along(const struct cg *g, struct chain_tensor *t)
         find_in(g, t, t->score[i].value);
     for (uint32_t i = 0; i < t->f->nstream; i++) {
         const struct chain_stream *s = &t->f->stream[i];
+        if (!s->has_column)
+            find_in(g, t, s->term);
         for (uint32_t part = 0; part < s->npart; part++)
             find_in(g, t, s->part[part].e);
     }
+}
+
+bool chain_is_sheet(const struct chain_tensor *t, const struct lang_expr *e)
+{
+    bool is = false;
+    for (uint32_t i = 0; i < t->nalong && e->kind == E_INDEX; i++)
+        is |= t->along[i].is_sheet && matmul_same(t->along[i].e, e);
+    return is;
+}
+
+bool chain_has_sheets(const struct chain_tensor *t)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < t->nalong; i++)
+        has |= t->along[i].is_sheet;
+    return has;
 }
 
 /* ---- reads ----------------------------------------------------------------------------------- */
@@ -102,15 +156,43 @@ static struct cg_val read_memory(struct chain_tile *x, const struct lang_expr *e
     return pairs ? read_pair(g, e->sym->type, at, x->distance % 2) : cg_load(g, e->sym, at);
 }
 
+/* Where the pair of the element's is in a vector's box, or in a sheet's. */
+static struct cg_place_of in_box(struct chain_tile *x, uint32_t n)
+{
+    enum { CHUNK = 16 };
+    const struct lang_expr *e = x->t->along[n].e;
+    struct cg_place_of at = {.space = CG_SHARED, .base = x->along[n]};
+    if (!x->t->along[n].is_sheet) {
+        at.offset = chain_along_offset(x->distance / 2 * 2);
+        return at;
+    }
+    const uint32_t bytes = x->distance / 2 * 2 * dtype_bits(e->sym->type) / 8;
+    const uint32_t row = x->of_row / 2 * 16 + x->of_row % 2 * 8;
+    const uint32_t chunk = bytes % CHAIN_SHEET_SPAN / CHUNK * CHUNK;
+    at.base = cg_reg(x->g, cg_binary(x->g, OP_XOR, cg_value(DT_U32, at.base), cg_u32(chunk)));
+    at.offset = (int64_t)bytes / CHAIN_SHEET_SPAN * x->block_rows * CHAIN_SHEET_SPAN +
+                row * CHAIN_SHEET_SPAN + bytes % CHUNK;
+    return at;
+}
+
+struct cg_val chain_sheet_lane(struct cg *g, enum dtype t, struct cg_val at, struct cg_val lane)
+{
+    const struct cg_val row = cg_binary(g, OP_SHR, lane, cg_u32(2));
+    const struct cg_val pair = cg_binary(g, OP_AND, lane, cg_u32(3));
+    const struct cg_val of_row = cg_mul(g, row, CHAIN_SHEET_SPAN), chunk = cg_mul(g, row, 16);
+    const struct cg_val first = cg_mul(g, pair, 2 * dtype_bits(t) / 8);
+    const struct cg_val mine = cg_add(g, of_row, cg_binary(g, OP_XOR, chunk, first));
+    return cg_add(g, at, mine);
+}
+
 static struct cg_val read_box(struct chain_tile *x, uint32_t n)
 {
-    const struct cg_place_of at = {
-        .space = CG_SHARED, .base = x->along[n], .offset = chain_along_offset(x->distance / 2 * 2)};
     struct cg *g = x->g;
     const struct cg_guard before = {g->guard, g->guard_varies};
     const struct cg_guard none = {-1, false};
     cg_unguard(g, none); /* what is outside of the tensor is 0 there */
-    const struct cg_val v = read_pair(g, DT_F32, at, x->distance % 2);
+    const struct cg_val v =
+        read_pair(g, x->t->along[n].e->sym->type, in_box(x, n), x->distance % 2);
     cg_unguard(g, before);
     return v;
 }
@@ -126,7 +208,7 @@ static bool has_node(const struct lang_expr *e, const struct lang_expr *node)
 void chain_fetch_along(struct chain_tile *x, const struct lang_expr *e)
 {
     for (uint32_t n = 0; n < x->t->nalong && x->has_along; n++) {
-        if (!has_node(e, x->t->along[n]))
+        if (x->t->along[n].is_sheet || !has_node(e, x->t->along[n].e))
             continue;
         for (x->distance = 0; x->distance < x->wide; x->distance += 8)
             read_box(x, n);
@@ -135,11 +217,13 @@ void chain_fetch_along(struct chain_tile *x, const struct lang_expr *e)
 
 bool chain_read_along(struct chain_tile *x, const struct lang_expr *e, struct cg_val *v)
 {
-    for (uint32_t n = 0; n < x->t->nalong && x->has_along; n++)
-        if (matmul_same(x->t->along[n], e)) {
+    for (uint32_t n = 0; n < x->t->nalong; n++) {
+        const struct chain_along *a = &x->t->along[n];
+        if ((a->is_sheet ? x->has_sheets : x->has_along) && matmul_same(a->e, e)) {
             *v = read_box(x, n);
             return true;
         }
+    }
     if (x->g->guard >= 0 || !is_along(x->g, x->t->f, e))
         return false;
     *v = read_memory(x, e);

@@ -38,7 +38,7 @@
  *   chain/rough.c    other operations in them
  *   chain/lift.c     functions of scores that are computed in their place
  *   chain/narrow.c   integers and reads in them
- *   chain/along.c    reads of vectors along j
+ *   chain/along.c    reads of vectors along j, and of what has an element for each row and j
  *   chain/end.c      what becomes of the rows at last
  *   chain/words.c    what they multiply by tensor cores
  *   chain/anew.c     a warp's rows one by one, where they are special
@@ -61,7 +61,7 @@
 
 enum {
     CHAIN_COLUMNS = 4, /* streams with a column, by tensor cores */
-    CHAIN_ALONG = 4,   /* vectors along j, by boxes */
+    CHAIN_ALONG = 4,   /* reads that come by boxes */
 };
 
 /* ---- chain/products.c ------------------------------------------------------------------------ */
@@ -93,6 +93,12 @@ struct chain_pack {
     struct lang_symbol *group;  /* over all groups */
     struct lang_symbol *rows;   /* over the rows of a group: i * G */
 };
+/* A read of a tensor's elements for j that may come by boxes: a vector's, the same for all rows of
+ * a tile, or a sheet's, which has an element for each row and j. */
+struct chain_along {
+    const struct lang_expr *e;
+    bool is_sheet;
+};
 struct chain_tensor {
     const struct chain_form *f;
     uint32_t i; /* which of the row's axes a tile's rows run along; f->nrow: a tile has one row */
@@ -101,8 +107,8 @@ struct chain_tensor {
     uint32_t ncolumn;
     struct chain_product column[CHAIN_COLUMNS]; /* operand 0: the stream's first part; 1: v */
     const struct lang_symbol *repairs;          /* see chain/repair.c; NULL: nothing is left out */
-    uint32_t nalong;                            /* vectors along j that may come by boxes: reads */
-    const struct lang_expr *along[CHAIN_ALONG];
+    uint32_t nalong;
+    struct chain_along along[CHAIN_ALONG];
 };
 /* e with `to` in the place of the node `from`, or of the name of that symbol. */
 struct lang_expr *chain_replaced(struct cg *g, struct lang_expr *e, const struct lang_expr *from,
@@ -203,9 +209,11 @@ struct chain_tile {
     bool masks;            /* all terms but the maximum's are 0 where that's own is -inf */
     struct cg_val inside;  /* in a step: is the element a term? A constant or a predicate */
     struct cg_val first_j; /* in a step: the lane's first j, */
-    uint32_t distance;     /* and how far behind it the element's is */
-    /* .t->along is in shared memory: the addresses of the numbers for the lane's first j, u32 */
-    bool has_along;
+    uint32_t distance;     /* how far behind it the element's is, */
+    uint32_t of_row;       /* and which of the lane's rows it is of */
+    /* Of .t->along, vectors and sheets are in shared memory: the addresses of the elements for the
+     * lane's first j, and its first row, u32. */
+    bool has_along, has_sheets;
     int32_t along[CHAIN_ALONG];
     int32_t guard; /* the guard that it is, and what was before */
     struct cg_guard outside;
@@ -305,6 +313,9 @@ bool chain_narrow_read(struct cg *g, const struct lang_expr *e, struct cg_val *v
 
 /* Finds t->along, of products that are known. */
 void chain_find_along(const struct cg *g, struct chain_tensor *t);
+/* Is e a sheet's element that may come by boxes? Are there any? */
+bool chain_is_sheet(const struct chain_tensor *t, const struct lang_expr *e);
+bool chain_has_sheets(const struct chain_tensor *t);
 /* Numbers of a box, and where in shared memory the number for j `distance` lies: bytes from that
  * for j 0, a multiple of CHAIN_ALONG_BYTES for each box. */
 enum { CHAIN_ALONG_BOX = 32, CHAIN_ALONG_BYTES = 1024 };
@@ -312,7 +323,12 @@ static inline uint32_t chain_along_offset(uint32_t distance)
 {
     return distance / CHAIN_ALONG_BOX * CHAIN_ALONG_BYTES + distance % CHAIN_ALONG_BOX * 4;
 }
-/* Reads what e does from there, in front of a wait that ptxas moves no read over. */
+/* A sheet's tile lies as wgmma's operands do along their terms (wgmma/products.h): rows of so many
+ * bytes, of which chunks of 16 bytes are swizzled. So are the lane's first elements, of a lane
+ * `lane` (u32) of the warp whose rows begin at the shared address `at`, 1024 bytes aligned. */
+enum { CHAIN_SHEET_SPAN = 128 };
+struct cg_val chain_sheet_lane(struct cg *g, enum dtype t, struct cg_val at, struct cg_val lane);
+/* Reads what e does from vectors, in front of a wait that ptxas moves no read over. */
 void chain_fetch_along(struct chain_tile *x, const struct lang_expr *e);
 /* Answers a read in a step; false: it is none of these. */
 bool chain_read_along(struct chain_tile *x, const struct lang_expr *e, struct cg_val *v);
@@ -519,6 +535,7 @@ struct chain_plan {
     uint32_t sharers;
     uint32_t keeps;          /* wgmma: registers of the producer's threads */
     uint32_t group;          /* wgmma, of 8 bits: columns that are added of a tile alone at once */
+    bool sheets;             /* wgmma: they come by boxes */
     uint32_t stages;         /* of k, and of v, in shared memory */
     uint32_t queries;        /* wgmma: of q */
     enum chain_choice turns; /* wgmma: warpgroups multiply by turns */

@@ -52,16 +52,6 @@ uint32_t chain_wgmma_terms_of(const struct chain_wgmma *k, uint32_t n)
     return chain_terms(&k->t->score[n], k->p->terms);
 }
 
-uint32_t chain_wgmma_along(const struct chain_wgmma *k)
-{
-    return chain_wgmma_is_apart(k->t, k->p) ? k->t->nalong : 0;
-}
-
-uint32_t chain_wgmma_along_boxes(const struct chain_wgmma *k)
-{
-    return (k->p->wide + CHAIN_ALONG_BOX - 1) / CHAIN_ALONG_BOX;
-}
-
 /* Does y say in form s what x says in form v, of which j and columns take the places of terms and
  * j? Batch axes have indices of each form's own. */
 static bool says_same(const struct matmul_form *v, const struct lang_expr *x,
@@ -134,13 +124,48 @@ static void lay_tiles(struct chain_wgmma *k)
     share_tiles(k);
     k->along_at = k->at_v->bytes;
     k->at_v->bytes += chain_wgmma_along(k) * chain_wgmma_along_boxes(k) * CHAIN_ALONG_BYTES;
+    chain_wgmma_lay_sheets(k);
+}
+
+/* One thread fills most stages: copies arrive there, too. */
+static void count_arrivals(struct chain_wgmma *k, struct chain_store *const *all, uint32_t n)
+{
+    const uint32_t warps = k->p->warps;
+    for (uint32_t i = 0; i < n; i++) {
+        all[i]->arrivals[RING_FULL] = 1;
+        all[i]->arrivals[RING_EMPTY] = warps;
+    }
+    if (!k->turns)
+        return;
+    k->of_v.arrivals[RING_FULL] = CHAIN_TURNERS;
+    k->of_raw.arrivals[RING_EMPTY] = CHAIN_TURNERS;
+    k->of_item.arrivals[RING_EMPTY] = warps + CHAIN_TURNERS;
+}
+
+/* The rings that there may be. */
+static void list(struct chain_wgmma *k, struct chain_store *all[CHAIN_STORES])
+{
+    struct chain_store *const stores[CHAIN_STORES] = {&k->of_q,   &k->of_k,      &k->of_v,
+                                                      &k->of_raw, &k->of_sheets, &k->of_item};
+    memcpy(all, stores, sizeof stores);
+}
+
+uint32_t chain_wgmma_stores(struct chain_wgmma *k, struct chain_store *all[CHAIN_STORES])
+{
+    uint32_t n = 0;
+    list(k, all);
+    for (uint32_t i = 0; i < CHAIN_STORES; i++)
+        if (all[i]->stages)
+            all[n++] = all[i];
+    return n;
 }
 
 /* Bytes of dynamic shared memory. */
 uint32_t chain_wgmma_lay_all(struct chain_wgmma *k)
 {
-    struct chain_store *const all[] = {&k->of_q, &k->of_k, &k->of_v, &k->of_raw, &k->of_item};
+    struct chain_store *all[CHAIN_STORES];
     uint32_t bytes = 0, barriers = 0;
+    list(k, all);
     k->turns = chain_has_bytes(k->t);
     k->of_q.stages = k->p->queries;
     k->of_k.stages = k->of_v.stages = k->p->stages;
@@ -148,7 +173,9 @@ uint32_t chain_wgmma_lay_all(struct chain_wgmma *k)
     k->fetches = !k->p->own && (chain_wgmma_differs(k->t) || chain_wgmma_has_busy_ranges(k->t));
     k->of_item.stages = k->fetches ? ITEMS : 0;
     k->of_item.bytes = ITEM_BYTES;
+    k->of_sheets.stages = k->p->sheets ? k->p->stages : 0;
     lay_tiles(k);
+    count_arrivals(k, all, COUNT(all));
     for (uint32_t i = 0; i < COUNT(all); i++)
         barriers += all[i]->bytes * all[i]->stages;
     for (uint32_t i = 0; i < COUNT(all); i++) {
@@ -270,36 +297,44 @@ static bool is_known(const struct chain_tensor *t)
     return known;
 }
 
+/* Is it read from what has come by boxes? */
+static bool is_brought(const struct chain_tensor *t, const struct chain_plan *p,
+                       const struct lang_expr *e)
+{
+    return p->sheets && chain_is_sheet(t, e);
+}
+
 /* Does e compute with indices, select, call anything but exponentials, or read memory, and not once
  * for all of a tile? Where sizes are known a read by the row alone, or by j alone, is no more than
  * what it loads. Conditions that are put on products are computed before all else. */
-static bool is_busy(const struct chain_tensor *t, const struct lang_expr *e, bool known)
+static bool is_busy(const struct chain_tensor *t, const struct chain_plan *p,
+                    const struct lang_expr *e, bool known)
 {
     const bool plain = e->fn == FN_EXP || e->fn == FN_EXP2 || e->fn == FN_MAX || e->fn == FN_MIN;
     const bool by_j = chain_mentions(e, t->f->j), by_row = chain_mentions(e, t->f->row[t->i]);
     const struct lang_expr *kept = chain_kept(t, e);
     if (kept)
-        return is_busy(t, kept, known);
-    if (e->kind == E_INDEX && known && !(by_j && by_row))
+        return is_busy(t, p, kept, known);
+    if (is_brought(t, p, e) || (e->kind == E_INDEX && known && !(by_j && by_row)))
         return false;
     const bool reads = e->kind == E_INDEX || e->kind == E_NAME;
     bool busy = (reads && (by_j || by_row)) || e->kind == E_COND || (e->kind == E_CALL && !plain);
     for (uint32_t i = 0; i < e->nargs && !busy; i++)
-        busy = is_busy(t, e->args[i], known);
+        busy = is_busy(t, p, e->args[i], known);
     return busy;
 }
 
 /* Is what stands between the products more than a normalised exponential? Where sizes are not known
  * any read is. */
-static bool has_busy_terms(const struct chain_tensor *t)
+static bool has_busy_terms(const struct chain_tensor *t, const struct chain_plan *p)
 {
     const bool known = is_known(t);
     bool busy = false;
     for (uint32_t i = 0; i < t->f->nscore; i++)
-        busy |= is_busy(t, t->score[i].value, known);
+        busy |= is_busy(t, p, t->score[i].value, known);
     for (uint32_t i = 0; i < t->f->nstream; i++) {
         const struct chain_stream *s = &t->f->stream[i];
-        busy |= is_busy(t, s->has_column ? s->part[0].e : s->term, known);
+        busy |= is_busy(t, p, s->has_column ? s->part[0].e : s->term, known);
     }
     return busy;
 }
@@ -322,13 +357,14 @@ bool chain_wgmma_has_busy_ranges(const struct chain_tensor *t)
 }
 
 /* Elements of memory that e reads for each j. */
-static uint32_t reads_of(const struct chain_tensor *t, const struct lang_expr *e)
+static uint32_t reads_of(const struct chain_tensor *t, const struct chain_plan *p,
+                         const struct lang_expr *e)
 {
     uint32_t n = e->kind == E_INDEX && chain_mentions(e, t->f->j);
-    if (chain_kept(t, e))
+    if (chain_kept(t, e) || is_brought(t, p, e))
         return 0;
     for (uint32_t i = 0; i < e->nargs; i++)
-        n += reads_of(t, e->args[i]);
+        n += reads_of(t, p, e->args[i]);
     return n;
 }
 
@@ -337,10 +373,10 @@ static uint32_t loaded(const struct chain_tensor *t, const struct chain_plan *p)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < t->f->nscore; i++)
-        n += reads_of(t, t->score[i].value);
+        n += reads_of(t, p, t->score[i].value);
     for (uint32_t i = 0; i < t->f->nstream; i++) {
         const struct chain_stream *s = &t->f->stream[i];
-        const uint32_t of = reads_of(t, s->has_column ? s->part[0].e : s->term);
+        const uint32_t of = reads_of(t, p, s->has_column ? s->part[0].e : s->term);
         n = of > n ? of : n;
     }
     return n * p->wide / 4;
@@ -358,8 +394,9 @@ static bool masks_running(const struct chain_tensor *t)
 /* The registers that others() counts, for little between the products, where sizes are known. */
 static uint32_t few_others(const struct chain_tensor *t, const struct chain_plan *p)
 {
-    enum { WIDE = 160 }; /* terms of a step from which ptxas keeps more of it at a time */
-    const uint32_t wide = p->wide > WIDE ? p->wide - WIDE : 0;
+    /* terms of a step from which ptxas keeps more of it at a time; what is read at a time */
+    enum { WIDE = 160, SHEETS = 8 };
+    const uint32_t wide = (p->wide > WIDE ? p->wide - WIDE : 0) + (p->sheets ? SHEETS : 0);
     return (chain_wgmma_consumers(p) > 2 ? 32U : 40U) +
            (masks_running(t) && !chain_has_bytes(t) ? 24U : 0U) + wide;
 }
@@ -369,7 +406,7 @@ static uint32_t few_others(const struct chain_tensor *t, const struct chain_plan
 static uint32_t others(const struct chain_tensor *t, const struct chain_plan *p)
 {
     enum { FEW_COLUMNS = 128, APART = 24 };
-    const bool busy = has_busy_terms(t);
+    const bool busy = has_busy_terms(t, p);
     if (chain_wgmma_is_apart(t, p))
         return APART + (p->wide > 64 ? (p->wide - 64) / 4 : 0);
     if (is_known(t) && busy)
@@ -424,7 +461,7 @@ static bool wastes(const struct chain_tensor *t, int64_t rows)
 static uint32_t most_consumers(const struct chain_tensor *t, const struct chain_plan *p)
 {
     enum { HIGH_TERMS = 64 };
-    const bool light = is_known(t) && !has_busy_terms(t) && !chain_wgmma_has_busy_ranges(t) &&
+    const bool light = is_known(t) && !has_busy_terms(t, p) && !chain_wgmma_has_busy_ranges(t) &&
                        t->f->nscore == 1;
     const bool short_rows = p->terms <= HIGH_TERMS && p->columns <= HIGH_TERMS;
     const uint32_t most = light && short_rows ? CHAIN_GROUPS : 2;
@@ -468,8 +505,8 @@ static uint32_t queries_of(const struct ptx_target *target, const struct chain_t
     return !p->own && chain_wgmma_shared(t, &two) <= target->shared_optin ? 2 : 1;
 }
 
-bool chain_wgmma_plan(const struct ptx_target *target, const struct chain_tensor *t,
-                      struct chain_plan *p)
+static bool plan(const struct ptx_target *target, const struct chain_tensor *t,
+                 struct chain_plan *p)
 {
     enum { WIDEST = 128, NARROWEST = 48, KEEPS = 24, KEEPS_MORE = 40 };
     const struct chain_plan want = *p;
@@ -477,7 +514,8 @@ bool chain_wgmma_plan(const struct ptx_target *target, const struct chain_tensor
     const uint32_t widest = want.wide ? want.wide : WIDEST;
     const uint32_t narrowest = want.wide ? want.wide : NARROWEST;
     p->high = 1;
-    p->keeps = chain_wgmma_has_busy_ranges(t) || chain_has_bytes(t) ? KEEPS_MORE : KEEPS;
+    p->keeps = chain_wgmma_has_busy_ranges(t) || chain_has_bytes(t) || p->sheets ? KEEPS_MORE
+                                                                                 : KEEPS;
     p->stages = want.stages ? want.stages : STAGES;
     p->overlaps = want.overlaps ? want.overlaps : t->ncolumn > 1 ? CHAIN_NO : CHAIN_YES;
     p->queries = 1;
@@ -494,6 +532,19 @@ bool chain_wgmma_plan(const struct ptx_target *target, const struct chain_tensor
     }
     p->wide = narrowest;
     return false;
+}
+
+/* Sheets come by boxes, unless tiles are much smaller for it. */
+bool chain_wgmma_plan(const struct ptx_target *target, const struct chain_tensor *t,
+                      struct chain_plan *p)
+{
+    struct chain_plan with = *p;
+    with.sheets = chain_has_sheets(t);
+    const bool brings = with.sheets && plan(target, t, &with), fits = plan(target, t, p);
+    if (!brings || (fits && (with.warps < p->warps || 4 * with.wide < 3 * p->wide)))
+        return fits;
+    *p = with;
+    return true;
 }
 
 const char *chain_wgmma_lacks(struct arena *a, const struct ptx_target *target,

@@ -7,6 +7,9 @@
  * comes next on a counter: the producer takes it while the one before is computed, and leaves its
  * number in shared memory. The longest items come first, of as many batches together as the cache
  * has room for. The counter begins with 0 and wraps around at the last item.
+ *
+ * Batches that read the same elements of a sheet come side by side, too, so that these come from
+ * memory once: axes of a row that no sheet has are those by which neighbours differ.
  */
 #include <config.h>
 
@@ -22,6 +25,25 @@ bool chain_wgmma_differs(const struct chain_tensor *t)
             return true;
     }
     return false;
+}
+
+/* Do elements of sheets differ by the row's axis a? */
+static bool has_axis(const struct chain_wgmma *k, uint32_t a)
+{
+    bool has = false;
+    for (uint32_t n = 0; n < k->t->nalong; n++)
+        has |= k->t->along[n].is_sheet && chain_wgmma_brings(k, n) &&
+               chain_mentions(k->t->along[n].e, k->t->f->row[a]);
+    return has;
+}
+
+/* Do batches share elements of sheets? */
+static bool shares_sheets(const struct chain_wgmma *k)
+{
+    bool shares = false;
+    for (uint32_t a = 0; a < k->t->f->nrow; a++)
+        shares |= a != k->t->i && k->p->sheets && !has_axis(k, a);
+    return shares;
 }
 
 /* Batches whose keys and values the cache has room for, no more than there are. */
@@ -55,7 +77,8 @@ void chain_wgmma_count_items(struct chain_wgmma *k)
     n = extent_times(g, n, k->tiles);
     k->items = extent_u32(g, n.v);
     k->grid = k->p->own ? n.e : lx_min(g->a, n.e, lx_multiprocessors(g->a));
-    k->near = k->fetches ? cg_freeze(g, near_of(k)) : cg_u32(1);
+    k->mixes = k->fetches || shares_sheets(k);
+    k->near = k->mixes ? cg_freeze(g, near_of(k)) : cg_u32(1);
 }
 
 /* Item n's batch and its tile, counted from the last. */
@@ -64,7 +87,7 @@ static void find_order(struct chain_wgmma *k, struct cg_val n, struct cg_val *ba
 {
     struct cg *g = k->g;
     const struct cg_val tiles = extent_u32(g, k->tiles.v);
-    if (!k->fetches) {
+    if (!k->mixes) {
         extent_split(g, cg_index(g, n), k->tiles, batch, tile);
         *tile = extent_u32(g, *tile);
         return;
@@ -78,22 +101,29 @@ static void find_order(struct chain_wgmma *k, struct cg_val n, struct cg_val *ba
     *batch = cg_index(g, cg_add(g, first, cg_binary(g, OP_MOD, rest, side)));
 }
 
+/* Finds the row's axes of a batch. */
+static void find_axes(struct chain_wgmma *k, struct cg_val n)
+{
+    const struct chain_form *f = k->t->f;
+    uint32_t left = f->nrow - 1;
+    for (uint32_t has = 0; has < 2; has++)
+        for (uint32_t a = f->nrow; a-- > 0;) {
+            if (a == k->t->i || (k->p->sheets && has_axis(k, a)) != has)
+                continue;
+            if (--left)
+                extent_split(k->g, n, extent_of(k->g, f->row[a]), &n, &k->x.row[a]);
+            else
+                k->x.row[a] = n;
+        }
+}
+
 /* The rows of item n: those of most terms first, where ranges end later in later rows. */
 static void find_item(struct chain_wgmma *k, struct cg_val item)
 {
     struct cg *g = k->g;
-    const struct chain_form *f = k->t->f;
     struct cg_val n, tile;
-    uint32_t left = f->nrow - 1;
     find_order(k, item, &n, &tile);
-    for (uint32_t a = f->nrow; a-- > 0;) {
-        if (a == k->t->i)
-            continue;
-        if (--left)
-            extent_split(g, n, extent_of(g, f->row[a]), &n, &k->x.row[a]);
-        else
-            k->x.row[a] = n;
-    }
+    find_axes(k, n);
     tile = cg_binary(g, OP_SUB, cg_binary(g, OP_SUB, extent_u32(g, k->tiles.v), cg_u32(1)), tile);
     k->x.block_first = cg_freeze(g, cg_mul(g, tile, chain_wgmma_block_rows(k->p)));
     k->x.first = cg_add(g, k->x.block_first, k->before);
@@ -166,6 +196,8 @@ void chain_wgmma_for_items(struct chain_wgmma *k, bool leads, void (*body)(struc
     struct cg *g = k->g;
     const uint32_t head = cg_label(g, "item"), done = cg_label(g, "items");
     const int32_t at = cg_mutable(g, cg_special(g, SP_CTAID_X));
+    struct chain_store *all[CHAIN_STORES];
+    const uint32_t stores = chain_wgmma_stores(k, all);
     struct cg_nest nest;
     if (k->fetches && !leads)
         k->of_item.release = ring_release_here(&k->of_item.ring);
@@ -174,14 +206,8 @@ void chain_wgmma_for_items(struct chain_wgmma *k, bool leads, void (*body)(struc
     const size_t mark = cg_scope_open(g);
     cg_nest_open(g, &nest, NULL);
     cg_nest_varies(g, &nest, at);
-    ring_varies(&k->of_q.ring, &nest);
-    ring_varies(&k->of_k.ring, &nest);
-    if (!k->shares)
-        ring_varies(&k->of_v.ring, &nest);
-    if (k->turns)
-        ring_varies(&k->of_raw.ring, &nest);
-    if (k->fetches)
-        ring_varies(&k->of_item.ring, &nest);
+    for (uint32_t i = 0; i < stores; i++)
+        ring_varies(&all[i]->ring, &nest);
     const struct cg_val n = cg_freeze(g, cg_value(DT_U32, at));
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, n, k->items)), false, done);
     find_item(k, n);

@@ -22,42 +22,6 @@ void chain_wgmma_make_map(struct chain_wgmma *k, struct chain_box *s)
     s->map = cg_param_map(k->g, e->sym, box, false);
 }
 
-void chain_wgmma_make_along_maps(struct chain_wgmma *k)
-{
-    for (uint32_t n = 0; n < chain_wgmma_along(k); n++) {
-        uint32_t box[CONTRACT_MAP_RANK] = {CHAIN_ALONG_BOX};
-        for (uint32_t d = 1; d < k->t->along[n]->nargs; d++)
-            box[d] = 1;
-        k->along[n] = cg_param_map(k->g, k->t->along[n]->sym, box, false);
-    }
-}
-
-/* By one thread: the vectors' numbers from j = `at` on come to v's stage. */
-static void copy_along(struct chain_wgmma *k, struct cg_val at)
-{
-    struct cg *g = k->g;
-    const struct chain_form *f = k->t->f;
-    const struct ring *r = &k->at_v->ring;
-    const int32_t stage = cg_reg(g, ring_stage(r));
-    const size_t bound = g->bindings.n;
-    uint32_t to = k->along_at;
-    for (uint32_t a = 0; a < f->nrow; a++)
-        if (a != k->t->i)
-            cg_bind(g, f->row[a], k->x.row[a], false);
-    for (uint32_t n = 0; n < chain_wgmma_along(k); n++) {
-        const struct lang_expr *e = k->t->along[n];
-        struct tma_box box = {.map = k->along[n], .rank = e->nargs};
-        for (uint32_t d = 1; d < e->nargs; d++)
-            box.at[d] =
-                ptx_r(cg_reg(g, cg_convert(g, cg_expr(g, e->args[e->nargs - 1 - d]), DT_U32)));
-        for (uint32_t b = 0; b < chain_wgmma_along_boxes(k); b++, to += CHAIN_ALONG_BYTES) {
-            box.at[0] = ptx_r(cg_reg(g, cg_add(g, at, cg_u32(b * CHAIN_ALONG_BOX))));
-            tma_load(g, &box, stage, to, r->full, -1);
-        }
-    }
-    g->bindings.n = bound;
-}
-
 /* By one thread: the tile whose first row (column) and term these are comes to the ring's stage. */
 static void copy(struct chain_wgmma *k, struct chain_box *s, const struct ring *r, struct cg_val at,
                  struct cg_val term)
@@ -100,7 +64,7 @@ static void bring(struct chain_wgmma *k, struct chain_box *s, uint32_t n,
     for (uint32_t i = 0; i < n; i++)
         copy(k, &s[i], &to->ring, at, term);
     if (along)
-        copy_along(k, k->shares ? at : term);
+        chain_wgmma_copy_along(k, k->shares ? at : term, false);
 }
 
 /* By one thread of the warp, all of which find what is brought. */
@@ -124,8 +88,12 @@ static void produce_item(struct chain_wgmma *k)
     cg_nest_varies(g, &l.nest, j);
     if (!k->shares)
         ring_varies(&of_v->ring, &l.nest);
+    if (k->p->sheets)
+        ring_varies(&k->of_sheets.ring, &l.nest);
     const struct cg_val here = cg_freeze(g, cg_value(DT_U32, j));
     bring(k, k->k, f->nscore, &k->of_k, here, cg_u32(0));
+    if (k->p->sheets)
+        chain_wgmma_bring_sheets(k, here);
     if (!k->shares) {
         bring(k, k->turns ? k->raw : k->v, k->t->ncolumn, of_v, cg_u32(0), here);
         ring_next(&of_v->ring);
@@ -148,14 +116,10 @@ void chain_wgmma_set_registers(struct chain_wgmma *k, bool produces)
 
 void chain_wgmma_begin_rings(struct chain_wgmma *k, unsigned parity)
 {
-    ring_begin(&k->of_q.ring, parity);
-    ring_begin(&k->of_k.ring, parity);
-    if (!k->shares)
-        ring_begin(&k->of_v.ring, parity);
-    if (k->turns)
-        ring_begin(&k->of_raw.ring, parity);
-    if (k->fetches)
-        ring_begin(&k->of_item.ring, parity);
+    struct chain_store *all[CHAIN_STORES];
+    const uint32_t n = chain_wgmma_stores(k, all);
+    for (uint32_t i = 0; i < n; i++)
+        ring_begin(&all[i]->ring, parity);
 }
 
 void chain_wgmma_produce(struct chain_wgmma *k)

@@ -239,6 +239,17 @@ static bool lower_mma(struct cg *g, const struct chain_tensor *t, struct chain_p
     return !g->failed;
 }
 
+/* What --explain says of tensors whose tiles come beside those of the products. */
+static const char *brought_sheets(struct cg *g, const struct chain_tensor *t,
+                                  const struct chain_plan *p)
+{
+    const char *text = "";
+    for (uint32_t n = 0; n < t->nalong && p->sheets; n++)
+        if (t->along[n].is_sheet)
+            text = arena_printf(g->a, "%s, '%s' by tiles", text, t->along[n].e->sym->name);
+    return text;
+}
+
 static bool lower_wgmma(struct cg *g, const struct chain_tensor *t, struct chain_plan *p,
                         struct variant_set *all)
 {
@@ -257,13 +268,15 @@ static bool lower_wgmma(struct cg *g, const struct chain_tensor *t, struct chain
     }
     p->when = variant_when(&c);
     g->shared_bytes = lx_int(g->a, chain_wgmma_shared(t, p));
-    lower_tell(g, &(struct lower_entry){
-                      .name = g->func->name,
-                      .how = arena_printf(g->a, "wgmma of %s, tiles %u x %u, %u columns",
-                                          chain_types(g->a, t), p->warps * 16, p->wide, p->columns),
-                      .more = p->own ? NULL : ", by turns of a block on each multiprocessor",
-                      .when = variant_when_text(&c),
-                      .multiplies = arena_printf(g->a, "wgmma of %s", chain_types(g->a, t))});
+    lower_tell(
+        g, &(struct lower_entry){
+               .name = g->func->name,
+               .how = arena_printf(g->a, "wgmma of %s, tiles %u x %u, %u columns",
+                                   chain_types(g->a, t), p->warps * 16, p->wide, p->columns),
+               .more = arena_printf(g->a, "%s%s", brought_sheets(g, t, p),
+                                    p->own ? "" : ", by turns of a block on each multiprocessor"),
+               .when = variant_when_text(&c),
+               .multiplies = arena_printf(g->a, "wgmma of %s", chain_types(g->a, t))});
     variant_end(g, all, &c, grid, threads);
     chain_tell_losses(g, t, p);
     return !g->failed;

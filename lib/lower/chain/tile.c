@@ -103,6 +103,7 @@ static void bind_j(const struct step *s, const struct element *e)
     struct chain_tile *x = s->x;
     x->first_j = cg_index(x->g, j_of(s, &(struct element){0, 0, 0}));
     x->distance = e->b * 8 + e->pair;
+    x->of_row = e->row;
     cg_bind(x->g, x->t->f->j, cg_index(x->g, j_of(s, e)), false);
 }
 

@@ -28,6 +28,9 @@
  * There k is v, too, where both are the same matrix: rows along terms and across lie the same. With
  * it come vectors along j (chain/along.c), which threads would wait for.
  *
+ * Biases and masks, which have an element for each row and j, come by tiles to a ring of their own
+ * (chain/sheets.c), between k's tile and v's.
+ *
  * This is what made it fast; chain/strategy.c has what each step bought.
  *   - ptxas moves the wait for o in front of the exponentials, under which tensor cores are to
  *     multiply. An instruction that depends on them keeps it behind (hold()).
@@ -53,8 +56,7 @@ enum { FIRST_BARRIER = 1 }; /* of the turns; 0 is all threads' */
 
 /* ---- products -------------------------------------------------------------------------------- */
 
-/* The ring's stage has been read: its place is the producer's. */
-static void give_back(const struct chain_store *s)
+void chain_wgmma_give_back(const struct chain_store *s)
 {
     ring_note(&s->ring, &s->release);
     ring_release(&s->ring, &s->release, s->release.mine);
@@ -122,7 +124,7 @@ static void end_scores(struct chain_wgmma *k, uint32_t but)
     wgmma_wait_groups(k->g, but);
     for (uint32_t n = 0; n < k->t->f->nscore; n++)
         have_score(k, n);
-    give_back(&k->of_k);
+    chain_wgmma_give_back(&k->of_k);
 }
 
 /* Sends sums number n to multiply, their columns from `first` on. */
@@ -196,7 +198,7 @@ static void end_columns(struct chain_wgmma *k)
         begin_group(k, first);
         end_group(k, first);
     }
-    give_back(k->at_v);
+    chain_wgmma_give_back(k->at_v);
 }
 
 /* Warpgroups begin their products by turns, so that one multiplies while another computes. */
@@ -236,6 +238,14 @@ static void hold(struct chain_wgmma *k, const struct chain_values *v)
     PTX_IF(&g->b, idle, "nanosleep.u32", ptx_imm(0));
 }
 
+static struct chain_values *terms_of(struct chain_wgmma *k, struct cg_val first, bool masked)
+{
+    chain_wgmma_take_sheets(k);
+    struct chain_values *v = chain_tile_terms(&k->x, first, k->score, masked);
+    chain_wgmma_leave_sheets(k);
+    return v;
+}
+
 /* ---- consumers ------------------------------------------------------------------------------- */
 
 static void first_tile(struct chain_wgmma *k)
@@ -246,7 +256,7 @@ static void first_tile(struct chain_wgmma *k)
     ring_wait(&k->of_k.ring, RING_FULL);
     begin_scores(k, false);
     end_scores(k, 0);
-    v = chain_tile_terms(&k->x, k->first, k->score, !cg_is_const(is_whole, &known) || !known);
+    v = terms_of(k, k->first, !cg_is_const(is_whole, &known) || !known);
     chain_tile_words(&k->x, v);
 }
 
@@ -261,7 +271,7 @@ static void further_tile(struct chain_wgmma *k, bool masked)
     begin_columns(k);
     take_turn(k, false);
     end_scores(k, 1);
-    v = chain_tile_terms(&k->x, here, k->score, masked);
+    v = terms_of(k, here, masked);
     hold(k, v);
     end_columns(k);
     chain_tile_words(&k->x, v);
@@ -278,7 +288,7 @@ static void lone_tile(struct chain_wgmma *k, bool masked)
     begin_scores(k, false);
     take_turn(k, false);
     end_scores(k, 0);
-    chain_tile_words(&k->x, chain_tile_terms(&k->x, here, k->score, masked));
+    chain_tile_words(&k->x, terms_of(k, here, masked));
     if (!k->turns)
         chain_tile_rescale(&k->x);
     ring_wait(&k->of_v.ring, RING_FULL);
@@ -308,19 +318,7 @@ static void wait_scores(struct chain_wgmma *k, uint32_t have, uint32_t want, uin
     for (uint32_t n = have; n < want; n++)
         have_score(k, n);
     if (want == k->t->f->nscore && !k->shares)
-        give_back(&k->of_k);
-}
-
-/* Where the vectors along j are that have come with v. */
-static void find_along(struct chain_wgmma *k)
-{
-    struct cg *g = k->g;
-    const struct cg_val member = cg_binary(g, OP_AND, k->x.lane, cg_u32(3));
-    const struct cg_val mine = cg_add(g, ring_stage(&k->at_v->ring), cg_mul(g, member, 2 * 4));
-    const uint32_t bytes = chain_wgmma_along_boxes(k) * CHAIN_ALONG_BYTES;
-    k->x.has_along = chain_wgmma_along(k) > 0;
-    for (uint32_t n = 0; n < chain_wgmma_along(k); n++)
-        k->x.along[n] = cg_reg(g, cg_add(g, mine, cg_u32(k->along_at + n * bytes)));
+        chain_wgmma_give_back(&k->of_k);
 }
 
 /* All of a tile, after all of the one before: those sums first that need the fewest scores. */
@@ -335,7 +333,8 @@ static void apart_tile(struct chain_wgmma *k, bool masked)
     take_turn(k, false);
     if (!k->shares)
         ring_wait(&k->of_v.ring, RING_FULL);
-    find_along(k);
+    chain_wgmma_find_along(k);
+    chain_wgmma_take_sheets(k);
     for (uint32_t want = 0; want <= nscore; want++)
         for (uint32_t n = 0; n < k->t->ncolumn; n++) {
             if (scores_for(k, n) != want)
@@ -352,6 +351,7 @@ static void apart_tile(struct chain_wgmma *k, bool masked)
             sent++;
         }
     k->x.has_along = false;
+    chain_wgmma_leave_sheets(k);
     if (have < nscore)
         wait_scores(k, have, nscore, sent);
     end_columns(k);
@@ -438,7 +438,7 @@ static void consume_item(struct chain_wgmma *k)
     if (k->p->overlaps == CHAIN_YES)
         first_tile(k);
     next_tiles(k);
-    give_back(&k->of_q);
+    chain_wgmma_give_back(&k->of_q);
     if (k->p->overlaps == CHAIN_YES) {
         ring_wait(&k->of_v.ring, RING_FULL);
         begin_columns(k);
@@ -497,6 +497,8 @@ static void consume(struct chain_wgmma *k)
     k->of_k.release = ring_release_here(&k->of_k.ring);
     if (!k->shares)
         k->of_v.release = ring_release_here(&k->of_v.ring);
+    if (k->p->sheets)
+        k->of_sheets.release = ring_release_here(&k->of_sheets.ring);
     if (k->p->turns == CHAIN_YES)
         begin_turns(k);
     chain_wgmma_for_items(k, false, consume_item);
@@ -527,20 +529,16 @@ static void begin(struct chain_wgmma *k)
     struct cg *g = k->g;
     struct ptx_var *const area = cg_dynamic(g);
     const struct ptx_operand shared = ptx_sym(area);
+    struct chain_store *all[CHAIN_STORES];
+    const uint32_t stores = chain_wgmma_stores(k, all);
     uint32_t bytes = 0;
     area->align = WGMMA_ALIGN;
     k->thread = cg_special(g, SP_TID_X);
     k->warp = warp_number(k);
     k->x.lane = cg_binary(g, OP_AND, k->thread, cg_u32(31));
     k->shared = cg_pure(g, PTX_B32, "mov.u32", 1, &shared);
-    begin_ring(k, &k->of_q, &bytes);
-    begin_ring(k, &k->of_k, &bytes);
-    if (!k->shares)
-        begin_ring(k, &k->of_v, &bytes);
-    if (k->turns)
-        begin_ring(k, &k->of_raw, &bytes);
-    if (k->fetches)
-        begin_ring(k, &k->of_item, &bytes);
+    for (uint32_t i = 0; i < stores; i++)
+        begin_ring(k, all[i], &bytes);
     for (uint32_t i = 0; i < k->t->f->nscore; i++) {
         chain_wgmma_make_map(k, &k->q[i]);
         chain_wgmma_make_map(k, &k->k[i]);
@@ -555,9 +553,9 @@ static void begin(struct chain_wgmma *k)
 static void make_barriers(struct chain_wgmma *k)
 {
     struct cg *g = k->g;
-    const uint32_t arrivals[] = {1, k->p->warps}, made = cg_label(g, "made");
-    const uint32_t of_raw[] = {1, CHAIN_TURNERS}, of_v[] = {CHAIN_TURNERS, k->p->warps};
-    const uint32_t of_item[] = {1, k->p->warps + (k->turns ? CHAIN_TURNERS : 0)};
+    const uint32_t made = cg_label(g, "made");
+    struct chain_store *all[CHAIN_STORES];
+    const uint32_t stores = chain_wgmma_stores(k, all);
     const size_t mark = cg_scope_open(g);
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_EQ, k->thread, cg_u32(0))), false, made);
     for (uint32_t i = 0; i < k->t->f->nscore; i++) {
@@ -566,14 +564,8 @@ static void make_barriers(struct chain_wgmma *k)
     }
     for (uint32_t i = 0; i < k->t->ncolumn && !k->shares; i++)
         tma_prefetch(g, k->turns ? k->raw[i].map : k->v[i].map);
-    ring_init(&k->of_q.ring, arrivals);
-    ring_init(&k->of_k.ring, arrivals);
-    if (!k->shares)
-        ring_init(&k->of_v.ring, k->turns ? of_v : arrivals);
-    if (k->turns)
-        ring_init(&k->of_raw.ring, of_raw);
-    if (k->fetches)
-        ring_init(&k->of_item.ring, of_item);
+    for (uint32_t i = 0; i < stores; i++)
+        ring_init(&all[i]->ring, all[i]->arrivals);
     PTX0(&g->b, "fence.mbarrier_init.release.cluster");
     cg_scope_close(g, mark);
     cg_place(g, made);

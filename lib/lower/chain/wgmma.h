@@ -4,6 +4,7 @@
  *   chain/items.c    the rows that a block takes
  *   chain/load.c     the producer
  *   chain/turn.c     those that turn v, of 8 bits
+ *   chain/sheets.c   what is read along j, beside products
  *   chain/wgmma.c    those that multiply
  */
 #ifndef KAIO_LOWER_CHAIN_WGMMA_H
@@ -29,11 +30,19 @@ struct chain_box {
     int32_t map;
 };
 
-/* A ring, and the bytes of a stage of it. */
+/* A ring, the bytes of a stage of it, and how many arrive at the barriers of its sets. */
 struct chain_store {
     struct ring ring;
     struct ring_release release;
     uint32_t bytes, stages;
+    uint32_t arrivals[2];
+};
+enum { CHAIN_STORES = 6 };
+
+/* A sheet's tile (chain/along.c): of a stage of the sheets'. */
+struct chain_sheet {
+    struct wgmma_layout lay;
+    uint32_t offset; /* bytes in the stage */
 };
 
 struct chain_wgmma {
@@ -46,19 +55,21 @@ struct chain_wgmma {
     int32_t shared;
     /* of 8 bits v is turned: raw is what comes, and v what is multiplied */
     struct chain_box q[CHAIN_SCORES], k[CHAIN_SCORES], v[CHAIN_COLUMNS], raw[CHAIN_COLUMNS];
-    struct chain_store of_q, of_k, of_v, of_raw, of_item;
+    struct chain_store of_q, of_k, of_v, of_raw, of_item, of_sheets;
     /* Of sums one by one v may be what scores have, too: it lies there, and of_v has no stages. */
     bool shares;
     struct chain_store *at_v;
-    /* vectors along j, of sums one by one: bytes in that stage, and their maps */
+    /* what is read along j: vectors', of sums one by one, bytes in that stage; sheets; and maps */
     uint32_t along_at;
+    struct chain_sheet sheet[CHAIN_ALONG];
     int32_t along[CHAIN_ALONG];
     bool turns;
     bool fetches;        /* blocks take items from a counter: the producer does, and tells others */
     struct extent tiles; /* of rows */
     struct lang_expr *grid;
     struct cg_val items, heads; /* u32: all; batches, of which each has .tiles */
-    struct cg_val near;         /* u32: batches whose items come side by side */
+    bool mixes;                 /* items of several batches come side by side: */
+    struct cg_val near;         /* u32: of so many */
     struct cg_val first, count; /* u32: where the item's first tile of j begins; of these */
     /* of consumers: */
     int32_t high, always, never;  /* the descriptors' word; predicates */
@@ -84,9 +95,28 @@ uint32_t chain_wgmma_registers(const struct chain_plan *p, bool produces);
 /* Lays all tiles and barriers: bytes of dynamic shared memory. */
 uint32_t chain_wgmma_lay_all(struct chain_wgmma *k);
 
-/* Vectors along j that come by boxes, and the boxes of each. */
+/* The rings that have stages: so many. */
+uint32_t chain_wgmma_stores(struct chain_wgmma *k, struct chain_store *all[CHAIN_STORES]);
+
+/* ---- chain/sheets.c -------------------------------------------------------------------------- */
+
+/* Vectors along j that come by boxes, and the boxes of each; does read number n of .t->along? */
 uint32_t chain_wgmma_along(const struct chain_wgmma *k);
 uint32_t chain_wgmma_along_boxes(const struct chain_wgmma *k);
+bool chain_wgmma_brings(const struct chain_wgmma *k, uint32_t n);
+/* Lays the tiles of sheets. */
+void chain_wgmma_lay_sheets(struct chain_wgmma *k);
+void chain_wgmma_make_along_maps(struct chain_wgmma *k);
+/* By one thread: what begins at j = `at` of vectors comes to v's stage, or of sheets to theirs. */
+void chain_wgmma_copy_along(struct chain_wgmma *k, struct cg_val at, bool sheets);
+/* Waits for their stage before. */
+void chain_wgmma_bring_sheets(struct chain_wgmma *k, struct cg_val at);
+/* Says where the vectors are that have come with v. */
+void chain_wgmma_find_along(struct chain_wgmma *k);
+/* Waits for the sheets' tile, and says where the warp's rows are; and gives it back. Both do
+ * nothing where there are none. */
+void chain_wgmma_take_sheets(struct chain_wgmma *k);
+void chain_wgmma_leave_sheets(struct chain_wgmma *k);
 
 /* ---- chain/items.c --------------------------------------------------------------------------- */
 
@@ -105,12 +135,16 @@ void chain_wgmma_for_items(struct chain_wgmma *k, bool leads, void (*body)(struc
 /* ---- chain/load.c ---------------------------------------------------------------------------- */
 
 void chain_wgmma_make_map(struct chain_wgmma *k, struct chain_box *s);
-void chain_wgmma_make_along_maps(struct chain_wgmma *k);
 /* All of the producer's threads come, and none goes on. */
 void chain_wgmma_produce(struct chain_wgmma *k);
 /* Every role begins with its rings. */
 void chain_wgmma_begin_rings(struct chain_wgmma *k, unsigned parity);
 void chain_wgmma_set_registers(struct chain_wgmma *k, bool produces);
+
+/* ---- chain/wgmma.c --------------------------------------------------------------------------- */
+
+/* The ring's stage has been read: its place is the producer's. */
+void chain_wgmma_give_back(const struct chain_store *s);
 
 /* ---- chain/turn.c ---------------------------------------------------------------------------- */
 
