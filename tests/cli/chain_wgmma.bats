@@ -139,6 +139,16 @@ bytes() {
     done
 }
 
+# Maxima are those of products, and exponents take the scale in their fma.
+@test "8-bit floats with scales of heads are rescaled rarely, and their scores are not multiplied one by one" {
+    local spec=$BATS_TEST_DIRNAME/../../specs/attention/fp8.yaml
+    kaio-emit -t sm_90a -D T=f16 -D b=1 -D heads=2 -D m=4096 -D n=4096 -D d=64 -D e=64 "$spec" >k.ptx
+    # lanes ask each other whether a maximum has grown, and products are folded for scales of either sign
+    [ "$(grep -c 'vote.sync.any' k.ptx)" -gt 1 ]
+    grep -q '^[$]below' k.ptx
+    run -0 kaio-verify --run -d cpu --check=all --code=fixed -t sm_90a -D T=f16 -D b=2 -D heads=2 -D m=70 -D n=300 -D d=64 -D e=64 "$spec"
+}
+
 @test "8-bit floats without maxima, and products with types of their own" {
     cat >k.yaml <<END
 kernel: sums

@@ -14,7 +14,7 @@
  *
  * Such sums are rescaled rarely: terms fall off from a reference, which follows the maximum when
  * that has grown by more than SLACK in a row of the warp. Terms are exp(SLACK) at most until then,
- * which 16 bits have room for, and nothing of their precision is lost.
+ * which 8 or 16 bits have room for, and nothing of their precision is lost.
  */
 #include <config.h>
 
@@ -170,13 +170,36 @@ static int find_top(const struct chain_tile *x)
     int top = -1;
     bool one = chain_is_rough(x);
     for (uint32_t c = 0; c < x->t->ncolumn; c++)
-        one &= chain_size(&x->t->column[c], MATMUL_A) == 2;
+        one &= chain_size(&x->t->column[c], MATMUL_A) <= 2;
     for (uint32_t n = 0; n < x->t->f->nstream; n++) {
         const struct chain_stream *s = chain_tile_stream(x, n);
         one &= s->running < 0 || (chain_is_plain(s) && (top < 0 || top == s->running));
         top = s->running >= 0 ? s->running : top;
     }
     return one && top >= 0 && chain_tile_stream(x, (uint32_t)top)->type == DT_F32 ? top : -1;
+}
+
+static bool is_in_batch(const struct chain_tile *x, const struct lang_expr *e)
+{
+    const struct chain_form *f = x->t->f;
+    for (uint32_t a = 0; a < f->nrow; a++)
+        if ((a == x->t->i || (x->packs && a == x->t->pack.axis)) && chain_mentions(e, f->row[a]))
+            return false;
+    return true;
+}
+
+/* Is e the same for all rows and all j of a tile, as scales of 8-bit operands are? */
+static bool is_of_tile(const struct chain_tile *x, const struct lang_expr *e)
+{
+    bool same = !chain_mentions(e, x->t->f->j) && is_in_batch(x, e) && !e->pad;
+    if (e->kind == E_INDEX) {
+        same &= e->nargs == e->sym->rank && cg_is_constant(x->g, e->sym);
+        for (uint32_t i = 0; same && i < e->nargs; i++)
+            same = cg_in_range(e->args[i], e->sym->dims[i]);
+    }
+    for (uint32_t i = 0; i < e->nargs; i++)
+        same &= is_of_tile(x, e->args[i]);
+    return same;
 }
 
 /* Is e the same for all rows and all j? */
@@ -225,6 +248,11 @@ bool chain_is_deep(const struct chain_form *f)
     return deep;
 }
 
+static bool has_streams(const struct chain_form *f, const struct lang_expr *e)
+{
+    return chain_mentioned_stream(f, e) >= 0 || chain_mentions_score(f, e);
+}
+
 /* The w of e, which is w times score n, or times a function of it; NULL: it is none. */
 static const struct lang_expr *scale_of(struct chain_tile *x, const struct lang_expr *e, uint32_t n)
 {
@@ -235,8 +263,8 @@ static const struct lang_expr *scale_of(struct chain_tile *x, const struct lang_
     for (uint32_t i = 0; i < 2; i++) {
         const struct lang_expr *of = e->args[i], *by = e->args[1 - i];
         const bool lifts = chain_can_lift(x, of, n) && is_uniform(x, of);
-        if ((lifts || is_name(of, score)) && by->type == DT_F32 && is_uniform(x, by) &&
-            !chain_mentions_score(x->t->f, by)) {
+        if ((lifts || is_name(of, score)) && by->type == DT_F32 && is_of_tile(x, by) &&
+            !has_streams(x->t->f, by)) {
             x->lifted = lifts ? of : NULL;
             return by;
         }
@@ -251,11 +279,6 @@ static bool is_lowest(const struct lang_expr *e)
     if (e->kind == E_UNARY && e->op == OP_NEG)
         return e->args[0]->kind == E_FLOAT && e->args[0]->fval == INFINITY;
     return e->kind == E_FLOAT && e->fval == -INFINITY;
-}
-
-static bool has_streams(const struct chain_form *f, const struct lang_expr *e)
-{
-    return chain_mentioned_stream(f, e) >= 0 || chain_mentions_score(f, e);
 }
 
 const struct lang_expr *chain_kept(const struct chain_tensor *t, const struct lang_expr *e)
@@ -306,15 +329,6 @@ static bool falls_off(const struct chain_tile *x, const struct chain_stream *s)
     return s->running == x->top && d && d->kind == E_BINARY && d->op == OP_SUB &&
            matmul_same(d->args[0], top->term) && matmul_same(d->args[1], s->base) &&
            is_same_end(s->low, top->low) && is_same_end(s->high, top->high);
-}
-
-static bool is_in_batch(const struct chain_tile *x, const struct lang_expr *e)
-{
-    const struct chain_form *f = x->t->f;
-    for (uint32_t a = 0; a < f->nrow; a++)
-        if ((a == x->t->i || (x->packs && a == x->t->pack.axis)) && chain_mentions(e, f->row[a]))
-            return false;
-    return true;
 }
 
 /* Finds .sure, where .keep is what is left of a comparison of keys. */

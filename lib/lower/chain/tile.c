@@ -200,12 +200,22 @@ static struct cg_val fold_raw(const struct step *s, uint32_t row, bool largest)
     return fold_pair(x->g, how, all[0], all[1]);
 }
 
+/* The number that products are multiplied by, the same for all rows. */
+static struct cg_val scale_of_tile(struct chain_tile *x)
+{
+    const size_t bound = x->g->bindings.n;
+    chain_bind_row(x, 0);
+    const struct cg_val by = cg_expr(x->g, x->scale_by);
+    x->g->bindings.n = bound;
+    return by;
+}
+
 /* The same where the maximum is that of the products times one number. */
 static void fold_scaled(const struct step *s, struct cg_val *v)
 {
     struct chain_tile *x = s->x;
     struct cg *g = x->g;
-    const struct cg_val by = cg_expr(g, x->scale_by);
+    const struct cg_val by = scale_of_tile(x);
     const struct cg_val is_below = cg_binary(g, OP_LT, by, chain_f32(g, 0));
     const uint32_t below = cg_label(g, "below"), done = cg_label(g, "folded");
     int32_t to[CHAIN_ROWS];
@@ -422,7 +432,7 @@ static void mask_products(const struct step *s, bool keeps)
 {
     struct chain_tile *x = s->x;
     struct cg *g = x->g;
-    const struct cg_val by = cg_expr(g, x->scale_by), most = chain_f32(g, INFINITY);
+    const struct cg_val by = scale_of_tile(x), most = chain_f32(g, INFINITY);
     const struct cg_val is_below = cg_binary(g, OP_LT, by, chain_f32(g, 0));
     const struct cg_val none = cg_select(g, cg_reg(g, is_below), most, chain_f32(g, -INFINITY));
     for (uint32_t i = 0; i < x->wide / 4; i++)

@@ -160,6 +160,12 @@ static void begin_group(struct chain_wgmma *k, uint32_t first)
     wgmma_commit(k->g);
 }
 
+/* Are sums rescaled in every tile, when the next terms are added? */
+static bool rescales_parts(const struct chain_wgmma *k)
+{
+    return k->turns && k->x.top < 0;
+}
+
 /* They are over: what is of a tile alone is added to the others, after these are rescaled. */
 static void end_group(struct chain_wgmma *k, uint32_t first)
 {
@@ -167,7 +173,8 @@ static void end_group(struct chain_wgmma *k, uint32_t first)
     const uint32_t columns = k->turns ? k->p->group : k->p->columns;
     wgmma_wait_groups(g, 0);
     for (uint32_t n = 0; n < k->t->ncolumn; n++) {
-        const bool rescales = k->t->f->stream[k->t->column[n].stream].running >= 0;
+        const bool rescales = rescales_parts(k) &&
+                              k->t->f->stream[k->t->column[n].stream].running >= 0;
         const int32_t *sum = k->x.sum[n] + first / 2;
         for (uint32_t w = 0; w < columns / 2; w++)
             cg_assigned(g, k->turns ? k->part[n][w] : sum[w]);
@@ -184,7 +191,7 @@ static void end_group(struct chain_wgmma *k, uint32_t first)
 /* Sends o += p v to multiply: of 8 bits some columns of p v. */
 static void begin_columns(struct chain_wgmma *k)
 {
-    for (uint32_t n = 0; n < k->t->ncolumn && k->turns; n++)
+    for (uint32_t n = 0; n < k->t->ncolumn && rescales_parts(k); n++)
         for (uint32_t row = 0; row < 2; row++)
             cg_move(k->g, k->held[n][row], cg_value(DT_F32, k->x.scale[n][row]));
     begin_group(k, 0);
@@ -275,7 +282,7 @@ static void further_tile(struct chain_wgmma *k, bool masked)
     hold(k, v);
     end_columns(k);
     chain_tile_words(&k->x, v);
-    if (!k->turns)
+    if (!rescales_parts(k))
         chain_tile_rescale(&k->x);
 }
 
@@ -289,7 +296,7 @@ static void lone_tile(struct chain_wgmma *k, bool masked)
     take_turn(k, false);
     end_scores(k, 0);
     chain_tile_words(&k->x, terms_of(k, here, masked));
-    if (!k->turns)
+    if (!rescales_parts(k))
         chain_tile_rescale(&k->x);
     ring_wait(&k->of_v.ring, RING_FULL);
     begin_columns(k);
@@ -426,7 +433,7 @@ static void consume_item(struct chain_wgmma *k)
     const uint32_t none = cg_label(g, "none");
     int64_t known;
     chain_tile_begin(&k->x);
-    for (uint32_t n = 0; n < k->t->ncolumn && k->turns; n++)
+    for (uint32_t n = 0; n < k->t->ncolumn && rescales_parts(k); n++)
         for (uint32_t row = 0; row < 2; row++)
             cg_move(g, k->x.scale[n][row], cg_float(g, DT_F32, 1));
     chain_wgmma_find_tiles(k);
