@@ -395,10 +395,18 @@ static bool masks_running(const struct chain_tensor *t)
 static uint32_t few_others(const struct chain_tensor *t, const struct chain_plan *p)
 {
     /* terms of a step from which ptxas keeps more of it at a time; what is read at a time */
-    enum { WIDE = 160, SHEETS = 8 };
+    enum { WIDE = 160, SHEETS = 8, BYTES = 24 };
     const uint32_t wide = (p->wide > WIDE ? p->wide - WIDE : 0) + (p->sheets ? SHEETS : 0);
-    return (chain_wgmma_consumers(p) > 2 ? 32U : 40U) +
-           (masks_running(t) && !chain_has_bytes(t) ? 24U : 0U) + wide;
+    if (chain_has_bytes(t))
+        return BYTES + wide; /* in memory is what is used once for all tiles of j */
+    return (chain_wgmma_consumers(p) > 2 ? 32U : 40U) + (masks_running(t) ? 24U : 0U) + wide;
+}
+
+/* Registers for sums of a tile alone, beside these. */
+static uint32_t for_bytes(const struct chain_tensor *t, const struct chain_plan *p)
+{
+    enum { WIDE = 96, FEW = 8, MANY = 24 };
+    return !chain_has_bytes(t) ? 0 : p->wide > WIDE ? MANY : FEW;
 }
 
 /* Registers of a lane's for all but words: so many that ptxas keeps none in memory. That was tried
@@ -409,20 +417,18 @@ static uint32_t others(const struct chain_tensor *t, const struct chain_plan *p)
     const bool busy = has_busy_terms(t, p);
     if (chain_wgmma_is_apart(t, p))
         return APART + (p->wide > 64 ? (p->wide - 64) / 4 : 0);
-    if (is_known(t) && busy)
-        return (p->columns > FEW_COLUMNS ? 64 : 72) + loaded(t, p);
-    if (is_known(t))
+    if (is_known(t) && !busy)
         return few_others(t, p) + loaded(t, p);
-    return busy ? 96 + loaded(t, p) : p->columns > FEW_COLUMNS ? 56 : 72;
+    if (is_known(t))
+        return (p->columns > FEW_COLUMNS ? 64 : 72) + loaded(t, p) + for_bytes(t, p);
+    return (busy ? 96 + loaded(t, p) : p->columns > FEW_COLUMNS ? 56 : 72) + for_bytes(t, p);
 }
 
 /* Finds how many columns registers have room for, `least` or more. */
 static bool find_group(const struct chain_tensor *t, struct chain_plan *p, uint32_t least)
 {
-    enum { WIDE = 96, FEW = 8, MANY = 24 }; /* registers for it beside sums, as ptxas has it */
     const uint32_t room = chain_wgmma_registers(p, false);
-    const uint32_t more = !chain_has_bytes(t) ? 0 : p->wide > WIDE ? MANY : FEW;
-    const uint32_t other = others(t, p) + more;
+    const uint32_t other = others(t, p);
     for (p->group = p->columns; words_of(t, p) + other > room; p->group /= 2)
         if (!chain_has_bytes(t) || p->group % (2 * least))
             return false;

@@ -29,9 +29,8 @@ enum {
 /* A lane's part of all addresses: u32. */
 struct turner {
     struct chain_wgmma *k;
-    struct cg_val number;  /* of the warp */
-    struct cg_val from;    /* bytes to its row of the first unit's, of those that are loaded; */
-    struct cg_val swizzle; /* and its chunk there, to be changed by the unit's */
+    struct cg_val number; /* of the warp */
+    struct cg_val from;   /* bytes to its chunk of the first unit's, of those that are loaded; */
     struct cg_val to, swizzle_to;
     struct cg_val selector[2]; /* of prmt, for matrices 0 and 2, and for the others */
 };
@@ -50,8 +49,8 @@ static void find_lane(struct turner *u)
     const struct cg_val odd = op(g, OP_AND, matrix, 1), high = op(g, OP_SHR, matrix, 1);
     const struct cg_val j = cg_add(g, cg_mul(g, odd, 8), row);
     u->number = op(g, OP_SUB, k->warp, 1);
-    u->from = cg_freeze(g, cg_mul(g, j, WGMMA_SPAN));
-    u->swizzle = cg_freeze(g, cg_mul(g, cg_binary(g, OP_XOR, high, row), CHUNK));
+    const struct cg_val chunk = cg_mul(g, cg_binary(g, OP_XOR, high, row), CHUNK);
+    u->from = cg_freeze(g, cg_add(g, cg_mul(g, j, WGMMA_SPAN), chunk));
     struct cg_val column = cg_binary(g, OP_XOR, op(g, OP_SHR, row, 2), odd);
     const struct cg_val across = cg_mul(g, high, 16);
     column = cg_add(g, cg_add(g, cg_mul(g, row, 2), column), across);
@@ -62,27 +61,53 @@ static void find_lane(struct turner *u)
     u->selector[1] = cg_freeze(g, cg_select(g, late, cg_u32(EVEN), cg_u32(ODD)));
 }
 
-/* Turns the unit of columns from `first` on: at, of the lane in the stage for columns 0, without
- * its chunk; to: with its chunk. */
-static void turn_unit(const struct turner *u, const struct chain_box *raw, uint32_t first,
-                      struct cg_val at, struct cg_val to)
+/* Loads the unit of columns from `first` on: at, of the lane in the stage for columns 0, whose
+ * chunk is bits 4 to 6 of it. */
+static void load_unit(const struct turner *u, const struct chain_box *raw, uint32_t first,
+                      struct cg_val at, struct ptx_operand *in)
 {
     struct cg *g = u->k->g;
     const uint32_t atom = first / WGMMA_SPAN * raw->lay.atom_bytes;
     const uint32_t chunk = first % WGMMA_SPAN / CHUNK;
-    struct ptx_operand in[4], out[4];
-    at = cg_add(g, at, op(g, OP_XOR, u->swizzle, chunk * CHUNK));
-    for (uint32_t i = 0; i < 4; i++) {
+    for (uint32_t i = 0; i < 4; i++)
         in[i] = ptx_r(cg_new(g, DT_U32));
-        out[i] = ptx_r(cg_new(g, DT_U32));
-    }
+    at = op(g, OP_XOR, at, chunk * CHUNK);
     PTX(&g->b, "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16", ptx_vec(&g->b, 4, in),
         ptx_mem(cg_reg(g, at), atom));
-    for (uint32_t i = 0; i < 4; i++)
+}
+
+/* Parts its words, and stores them: to, of the lane for columns 0. */
+static void store_unit(const struct turner *u, uint32_t first, struct cg_val to,
+                       const struct ptx_operand *in)
+{
+    struct cg *g = u->k->g;
+    struct ptx_operand out[4];
+    for (uint32_t i = 0; i < 4; i++) {
+        out[i] = ptx_r(cg_new(g, DT_U32));
         PTX(&g->b, "prmt.b32", out[i], in[i / 2 * 2], in[i / 2 * 2 + 1],
             ptx_r(cg_reg(g, u->selector[i % 2])));
+    }
     PTX(&g->b, "stmatrix.sync.aligned.m8n8.x4.shared.b16",
         ptx_mem(cg_reg(g, to), first * WGMMA_SPAN), ptx_vec(&g->b, 4, out));
+}
+
+/* Turns all columns: several units are loaded before the first is stored, since each load takes
+ * longer than all that follows it. */
+static void turn_columns(const struct turner *u, const struct chain_box *raw, struct cg_val at,
+                         struct cg_val to)
+{
+    /* that the producer's few registers have room for, where addresses take few, and more */
+    enum { MOST = 4, FEWER = 2 };
+    const uint32_t columns = u->k->p->columns;
+    const uint32_t most = columns > WGMMA_SPAN ? FEWER : MOST;
+    struct ptx_operand in[MOST][4];
+    for (uint32_t from = 0; from < columns; from += most * WIDE) {
+        const uint32_t rest = (columns - from + WIDE - 1) / WIDE, n = rest < most ? rest : most;
+        for (uint32_t i = 0; i < n; i++)
+            load_unit(u, raw, from + i * WIDE, at, in[i]);
+        for (uint32_t i = 0; i < n; i++)
+            store_unit(u, from + i * WIDE, to, in[i]);
+    }
 }
 
 /* Turns the columns of 16 j, number t of the tile. */
@@ -103,8 +128,7 @@ static void turn_row(const struct turner *u, struct cg_val t)
         to = cg_add(g, to, cg_binary(g, OP_XOR, u->swizzle_to, chunk));
         at = cg_freeze(g, at);
         to = cg_freeze(g, to);
-        for (uint32_t first = 0; first < k->p->columns; first += WIDE)
-            turn_unit(u, raw, first, at, to);
+        turn_columns(u, raw, at, to);
     }
 }
 
