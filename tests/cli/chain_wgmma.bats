@@ -287,6 +287,9 @@ brought() {
     cases 'a: {b: 1, hq: 2, m: 300, n: 304, d: 64, e: 64}'
     kaio-emit --explain -v -t sm_90a -D b=1 -D hq=3 -D m=133 -D n=176 -D d=64 -D e=64 k.yaml >plan
     [ "$(grep -c "wgmma.*, 'bias' by tiles" plan)" -eq 7 ]
+    # three warpgroups would have narrow tiles of it, two have wide ones
+    kaio-emit --explain -v -t sm_90a --kernel=causal -D b=4 -D hq=16 -D m=4096 -D n=4096 -D d=64 -D e=64 k.yaml >plan
+    grep -q "tiles 128 x 128, 64 columns, 'bias' by tiles" plan
     run -0 kaio-verify --run -d cpu --check=all --all -t sm_90a k.yaml
 }
 

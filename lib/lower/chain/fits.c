@@ -540,16 +540,30 @@ static bool plan(const struct ptx_target *target, const struct chain_tensor *t,
     return false;
 }
 
-/* Sheets come by boxes, unless tiles are much smaller for it. */
+/* Finds a plan by which sheets come by boxes, with as many warps as `without` has or more, whose
+ * tiles are not much narrower. */
+static bool plan_sheets(const struct ptx_target *target, const struct chain_tensor *t,
+                        const struct chain_plan *without, struct chain_plan *p)
+{
+    const struct chain_plan want = *p;
+    p->sheets = true;
+    if (plan(target, t, p) && p->warps >= without->warps && 4 * p->wide >= 3 * without->wide)
+        return true;
+    *p = want;
+    p->sheets = true;
+    p->warps = without->warps;
+    return plan(target, t, p) && 4 * p->wide >= 3 * without->wide;
+}
+
 bool chain_wgmma_plan(const struct ptx_target *target, const struct chain_tensor *t,
                       struct chain_plan *p)
 {
-    struct chain_plan with = *p;
-    with.sheets = chain_has_sheets(t);
-    const bool brings = with.sheets && plan(target, t, &with), fits = plan(target, t, p);
-    if (!brings || (fits && (with.warps < p->warps || 4 * with.wide < 3 * p->wide)))
+    static const struct chain_plan none;
+    struct chain_plan sheets = *p;
+    const bool fits = plan(target, t, p);
+    if (!chain_has_sheets(t) || !plan_sheets(target, t, fits ? p : &none, &sheets))
         return fits;
-    *p = with;
+    *p = sheets;
     return true;
 }
 
