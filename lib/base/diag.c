@@ -41,9 +41,14 @@ struct line_col span_line_col(struct span s)
 {
     struct line_col lc = {1, 1};
     size_t off = s.off < s.src->len ? s.off : s.src->len;
-    for (size_t i = 0; i < off; i++)
-        lc.line += s.src->text[i] == '\n';
-    for (size_t i = line_start(s.src, off); i < off; i++)
+    size_t start = 0;
+    const char *end;
+    /* emission asks for each expression, of files of thousands of lines */
+    while ((end = memchr(s.src->text + start, '\n', off - start))) {
+        lc.line++;
+        start = (size_t)(end - s.src->text) + 1;
+    }
+    for (size_t i = start; i < off; i++)
         lc.col += !utf8_continues(s.src->text[i]);
     return lc;
 }
