@@ -347,21 +347,43 @@ static inline f64 value(u32 x, unsigned type)
     }
 }
 
+/* The bits that Inf and NaN have, and no other number. */
+static inline s32 special_bits(unsigned type)
+{
+    switch ((enum sim_element)type) {
+    case SIM_E_F16: return 0x7c00;
+    case SIM_E_BF16: return 0x7f80;
+    case SIM_E_TF32: return 0x7f800000;
+    case SIM_E_E5M2: return 0x7c;
+    default: return 0x7f;
+    }
+}
+
+/* The columns whose sums an Inf or a NaN goes into, in one row and for one step of K. */
+static inline void find_specials(const struct sim_mma *m, const struct raw *raw, unsigned r,
+                                 unsigned k0, unsigned k1, const v8 *c, v8 *is)
+{
+    const s32 a = special_bits(m->a_type), b = special_bits(m->b_type),
+              inf = m->half ? 0x7c00 : 0x7f800000;
+    v8 found = (*c & inf) == inf;
+    for (unsigned k = k0; k < k1; k++)
+        found |= (((v8)raw->b[k] & b) == b) | -((raw->a[r][k] & (u32)a) == (u32)a);
+    *is = found;
+}
+
 /* Replaces what an Inf or a NaN of A, B or C goes into, in one row and for one step of K: such sums
  * need no rounding. */
 static void set_specials(const struct sim_mma *m, const struct raw *raw, unsigned r, unsigned k0,
                          unsigned k1, const v8 *c, v8 *d)
 {
+    v8 is;
+    find_specials(m, raw, r, k0, k1, c, &is);
     for (unsigned i = 0; i < COLS; i++) {
-        f64 sum = m->half ? (f64)up_f16((u32)(*c)[i]) : (f64)from32((u32)(*c)[i]);
-        bool special = isnan(sum) || isinf(sum);
-        for (unsigned k = k0; k < k1; k++) {
-            const f64 a = value(raw->a[r][k], m->a_type), b = value(raw->b[k][i], m->b_type);
-            special |= isnan(a) || isinf(a) || isnan(b) || isinf(b);
-            sum += a * b;
-        }
-        if (!special)
+        if (!is[i])
             continue;
+        f64 sum = m->half ? (f64)up_f16((u32)(*c)[i]) : (f64)from32((u32)(*c)[i]);
+        for (unsigned k = k0; k < k1; k++)
+            sum += value(raw->a[r][k], m->a_type) * value(raw->b[k][i], m->b_type);
         const u32 nan = m->half ? 0x7fff : 0x7fffffff, inf = m->half ? 0x7c00 : 0x7f800000;
         const u32 sign = sum < 0 ? (m->half ? 0x8000 : 0x80000000) : 0;
         (*d)[i] = (s32)(isnan(sum) ? nan : sign | inf);
