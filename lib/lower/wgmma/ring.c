@@ -92,6 +92,12 @@ void ring_wait(const struct ring *r, enum ring_set set)
     ring_wait_for(r->g, r->full, apart(r, set), r->parity);
 }
 
+void ring_wait_read(const struct ring *r)
+{
+    const struct cg_val before = cg_binary(r->g, OP_XOR, cg_value(DT_U32, r->parity), cg_u32(1));
+    ring_wait_for(r->g, r->full, apart(r, RING_EMPTY), cg_reg(r->g, before));
+}
+
 void ring_expect(const struct ring *r, uint32_t bytes)
 {
     PTX(&r->g->b, "mbarrier.arrive.expect_tx.shared::cta.b64", ptx_sink(), ptx_mem(r->full, 0),

@@ -66,6 +66,9 @@ struct cg_val ring_stage(const struct ring *r);
 void ring_wait_for(struct cg *g, int32_t barrier, uint32_t offset, int32_t parity);
 /* Waits for the phase of the stage's barrier of this set. */
 void ring_wait(const struct ring *r, enum ring_set set);
+/* Waits until those who read the stage the time before have given it back. Who has waited for
+ * `full` finds it so, by way of the producer; compute-sanitizer does not look that far. */
+void ring_wait_read(const struct ring *r);
 /* One thread arrives at the stage's `full` and says that copies of so many bytes arrive there,
  * too. */
 void ring_expect(const struct ring *r, uint32_t bytes);

@@ -88,6 +88,7 @@ void wgmma_range_tell(struct wgmma *s)
     const struct cg_val at = cg_add(g, cg_value(DT_U32, s->ring.full), more);
     const struct cg_val leads = cg_binary(g, OP_EQ, s->m->lane, cg_u32(0));
     gather(s);
+    ring_wait_read(&s->ring);
     PTX_IF(&g->b, cg_reg(g, leads), "st.shared.v2.b32", ptx_mem(cg_reg(g, at), offset_of(s, 0)),
            ptx_vec(&g->b, 2, v));
 }
