@@ -47,6 +47,8 @@ static bool name(const struct evaluator *v, const struct lang_expr *e, struct nu
         *out = whole((__int128)e->sym->value);
         return true;
     }
+    if (e->sym && e->sym->of)
+        return eval(v, e->sym->of, out);
     if (!v->lookup || !v->lookup(v->ctx, e->sym, &f, &i))
         return fail(v, e->span, "'%s' has no value here", e->name);
     if (e->sym->kind == SYM_SCALAR && dtype_is_float(e->sym->type))

@@ -51,8 +51,9 @@ struct lang_symbol {
     struct lang_stmt
         *table;     /* SYM_LOCAL at the top of functions:, an array of constants: its S_DECL */
     uint32_t id;    /* dense number within its kind: params, dims, locals ... for side tables */
-    bool has_value; /* SYM_DIM fixed by -D at emission */
+    bool has_value; /* SYM_DIM fixed by -D at emission, or derived from such alone */
     uint64_t value;
+    struct lang_expr *of; /* SYM_DIM: what it is derived from (dims:); NULL: it is given */
     bool used;
     bool made; /* SYM_TENSOR: stands for a part of a notation; no text defines it */
 };

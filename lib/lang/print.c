@@ -272,6 +272,8 @@ static void list_fixed(struct fixed *f, const struct lang_expr *e)
                    (unsigned long long)e->sym->value);
         f->seen[f->n++] = e->sym;
     }
+    if (e->kind == E_NAME && e->sym->of)
+        list_fixed(f, e->sym->of);
     for (uint32_t i = 0; i < e->nargs; i++)
         list_fixed(f, e->args[i]);
 }

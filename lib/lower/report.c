@@ -41,6 +41,9 @@ void report_kernel(struct cg *g)
     for (size_t i = 0; i < s->dims.n; i++)
         if (!s->dims.v[i]->has_value)
             *VEC_PUSH(g->a, &k->open) = s->dims.v[i]->name;
+    for (size_t i = 0; i < s->derived.n; i++)
+        *VEC_PUSH(g->a, &k->derived) = (struct lower_derived){
+            s->derived.v[i]->name, lang_expr_text(g->a, s->derived.v[i]->of)};
 }
 
 void report_attempt(struct cg *g)

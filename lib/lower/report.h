@@ -45,10 +45,15 @@ struct lower_temp {
     const char *name, *bytes; /* bytes: a text of the launch */
 };
 
+struct lower_derived {
+    const char *name, *of; /* a dimension, and what says it */
+};
+
 struct lower_kernel {
     const char *name;
     VEC(struct lower_type) types;
     VEC(const char *) open; /* dimensions that are not fixed */
+    VEC(struct lower_derived) derived;
     VEC(struct lower_part) parts;
     VEC(struct lower_temp) temps;
     VEC(struct lower_launch) launches;

@@ -82,14 +82,30 @@ static struct node *load(struct compiler *c, const struct lang_expr *e)
     return n;
 }
 
+static bool lookup(void *ctx, const struct lang_symbol *sym, double *f, int64_t *i)
+{
+    const struct program *p = ctx;
+    if (sym->kind == SYM_DIM) {
+        *i = (int64_t)p->in->dims[sym->id];
+        *f = (double)*i;
+        return true;
+    }
+    if (sym->kind == SYM_SCALAR) {
+        *i = p->in->scalars[sym->id].i;
+        *f = p->in->scalars[sym->id].f;
+        return true;
+    }
+    return false;
+}
+
 static struct node *name(struct compiler *c, const struct lang_expr *e)
 {
     const struct lang_symbol *s = e->sym;
     const struct ref_input *in = c->p->in;
     switch (s->kind) {
     case SYM_DIM: {
-        uint64_t v = in->dims[s->id];
-        return constant(c, e, (double)v, (int64_t)v);
+        int64_t v;
+        return lang_eval_int(e, lookup, c->p, &v, c->d) ? constant(c, e, (double)v, v) : NULL;
     }
     case SYM_SCALAR: return constant(c, e, in->scalars[s->id].f, in->scalars[s->id].i);
     case SYM_INDEX: {
@@ -548,22 +564,6 @@ static bool compile_equation(struct program *p, struct equation *eq, struct diag
     bool is_buffer = s->sym->kind == SYM_BUFFER;
     eq->rhs = compile(&c, is_buffer ? unstored(s->rhs) : s->rhs);
     return eq->rhs != NULL;
-}
-
-static bool lookup(void *ctx, const struct lang_symbol *sym, double *f, int64_t *i)
-{
-    const struct program *p = ctx;
-    if (sym->kind == SYM_DIM) {
-        *i = (int64_t)p->in->dims[sym->id];
-        *f = (double)*i;
-        return true;
-    }
-    if (sym->kind == SYM_SCALAR) {
-        *i = p->in->scalars[sym->id].i;
-        *f = p->in->scalars[sym->id].f;
-        return true;
-    }
-    return false;
 }
 
 static struct tensor *tensor_new(struct program *p, const struct lang_symbol *sym, struct diags *d)

@@ -45,6 +45,13 @@ static bool unknown_name(struct binder *b, const struct run_arg *arg)
     for (size_t i = 0; i < n; i++)
         buf_printf(&list, "%s%s", i ? ", " : "", names[i]);
     const char *near = diag_nearest(arg->name, strlen(arg->name), names);
+    for (size_t i = 0; i < r->contract->derived.n; i++) {
+        const struct lang_symbol *dim = r->contract->derived.v[i];
+        if (strcmp(dim->name, arg->name) == 0)
+            return diag_error(r->d, SPAN_NONE, "'%s' is %s and is not given itself; give %s",
+                              dim->name, lang_expr_text(r->arena, dim->of),
+                              spec_derived_from(r->arena, dim));
+    }
     if (near)
         diag_error(r->d, SPAN_NONE, "'%s' has no %s '%s'; did you mean '%s'?", r->contract->kernel,
                    arg->dim_only ? "dimension" : "parameter", arg->name, near);

@@ -82,6 +82,15 @@ bool run_eval(struct run *r, const struct lang_expr *e, int64_t *value)
     return lang_eval_int(e, lookup, r, value, r->d);
 }
 
+bool run_dim_value(struct run *r, const struct lang_symbol *sym, int64_t *value)
+{
+    const struct run_dim *dim = run_find_dim(r, sym->name);
+    if (!dim && sym->of)
+        return run_eval(r, sym->of, value);
+    *value = dim ? dim->value : 0;
+    return true;
+}
+
 bool run_eval_real(struct run *r, const struct lang_expr *e, double *value)
 {
     return lang_eval_real(e, lookup, r, value, r->d);
@@ -111,16 +120,24 @@ static void list_values(struct run *r, const struct lang_expr *e, struct buf *ou
             if (seen[i] == sym)
                 return;
         seen[(*nseen)++] = sym;
-        buf_printf(out, "%s%s is ", *nseen > 1 ? " and " : "", sym->name);
+        buf_printf(out, "%s%s", *nseen > 1 ? " and " : "", sym->name);
+        if (sym->of)
+            buf_printf(out, ", %s,", lang_expr_text(r->arena, sym->of));
+        buf_puts(out, " is ");
         struct run_dim *dim = run_find_dim(r, sym->name);
         struct run_param *p = run_find_param(r, sym->name);
+        int64_t v = 0;
         if (e->kind == E_SPECIAL)
             buf_printf(out, "%u", r->multiprocessors);
+        else if (sym->of && run_eval(r, sym->of, &v))
+            buf_printf(out, "%" PRId64, v);
         else if (dim)
             buf_printf(out, "%" PRId64, dim->value);
         else if (p)
             print_scalar(p, out);
     }
+    if (sym && sym->of)
+        list_values(r, sym->of, out, seen, nseen);
     for (uint32_t i = 0; i < e->nargs; i++)
         list_values(r, e->args[i], out, seen, nseen);
 }
@@ -225,7 +242,7 @@ static const struct lang_symbol *plain_name(const struct lang_expr *e)
 
 static bool mentions(const struct lang_expr *e, const struct lang_symbol *sym)
 {
-    bool has = e->kind == E_NAME && e->sym == sym;
+    bool has = e->kind == E_NAME && (e->sym == sym || (e->sym->of && mentions(e->sym->of, sym)));
     for (uint32_t i = 0; i < e->nargs && !has; i++)
         has = mentions(e->args[i], sym);
     return has;
@@ -264,18 +281,28 @@ static bool linear_binary(struct run *r, const struct lang_expr *e, struct linea
     }
 }
 
+static bool linear_name(struct run *r, const struct lang_symbol *sym, struct linear *l)
+{
+    const struct run_dim *dim = sym->kind == SYM_DIM ? run_find_dim(r, sym->name) : NULL;
+    const struct run_param *p = sym->kind == SYM_SCALAR ? run_find_param(r, sym->name) : NULL;
+    if (sym->of)
+        return linear(r, sym->of, l);
+    if (p) {
+        l->b = p->given ? p->i : 1;
+        return p->given || l->any;
+    }
+    l->a = dim && dim == l->x;
+    l->b = dim && dim != l->x ? (dim->known ? dim->value : 1) : 0;
+    return dim && (dim == l->x || dim->known || l->any);
+}
+
 static bool linear(struct run *r, const struct lang_expr *e, struct linear *l)
 {
-    const struct run_dim *dim;
     l->a = 0;
     switch ((int)e->kind) {
     case E_CAST: return linear(r, e->args[0], l);
     case E_INT: l->b = (int64_t)e->ival; return e->ival <= INT64_MAX;
-    case E_NAME:
-        dim = e->sym->kind == SYM_DIM ? run_find_dim(r, e->sym->name) : NULL;
-        l->a = dim && dim == l->x;
-        l->b = dim && dim != l->x ? (dim->known ? dim->value : 1) : 0;
-        return dim && (dim == l->x || dim->known || l->any);
+    case E_NAME: return linear_name(r, e->sym, l);
     case E_BINARY: return linear_binary(r, e, l);
     default: return false;
     }
@@ -413,6 +440,30 @@ static bool settle_scalar(struct run *r, struct run_param *p)
     return run_bind_scalar(r, p, f, i);
 }
 
+/* ": oh, h - r + 1, is 4 and h is 6 and r is 3", of derived dimensions; else "". */
+static const char *derived_text(struct run *r, const struct run_param *p)
+{
+    for (uint32_t k = 0; k < p->sym->rank; k++)
+        for (size_t i = 0; i < r->contract->derived.n; i++)
+            if (mentions(p->sym->dims[k], r->contract->derived.v[i]))
+                return arena_printf(r->arena, ": %s", run_values_text(r, p->sym->dims[k]));
+    return "";
+}
+
+static bool settle_derived(struct run *r)
+{
+    for (size_t i = 0; i < r->contract->derived.n; i++) {
+        const struct lang_symbol *sym = r->contract->derived.v[i];
+        int64_t v;
+        if (!run_eval(r, sym->of, &v))
+            return false;
+        if (v < 0 || v > UINT32_MAX)
+            return diag_error(r->d, SPAN_NONE, "%s is not between 0 and %" PRIu32 ": %s", sym->name,
+                              UINT32_MAX, result_text(r, sym->of, v));
+    }
+    return true;
+}
+
 static bool settle_buffer(struct run *r, struct run_param *p)
 {
     uint64_t dim[BUFFER_RANK];
@@ -439,8 +490,9 @@ static bool settle_buffer(struct run *r, struct run_param *p)
                                  : "it does not fit in memory");
     }
     if (p->given && memcmp(b.dim, p->host.dim, sizeof b.dim) != 0)
-        return diag_error(r->d, SPAN_NONE, "%s is %s, the kernel declares %s, which is %s here",
-                          name, shape_text(r, &p->host), run_type_text(r, p), shape_text(r, &b));
+        return diag_error(r->d, SPAN_NONE, "%s is %s, the kernel declares %s, which is %s here%s",
+                          name, shape_text(r, &p->host), run_type_text(r, p), shape_text(r, &b),
+                          derived_text(r, p));
     b.data = p->host.data;
     p->host = b;
     return true;
@@ -449,7 +501,10 @@ static bool settle_buffer(struct run *r, struct run_param *p)
 bool run_shapes(struct run *r)
 {
     bool good = true;
-    if (!solve_dims(r))
+    for (size_t i = 0; i < r->nparam && good; i++) /* by which dimensions may be known */
+        if (!run_is_buffer(&r->param[i]) && r->param[i].decl->value)
+            good = settle_scalar(r, &r->param[i]);
+    if (!good || !solve_dims(r))
         return false;
     for (size_t i = 0; i < r->ndim; i++)
         if (!r->dim[i].known)
@@ -457,7 +512,7 @@ bool run_shapes(struct run *r)
     for (size_t i = 0; i < r->nparam; i++)
         if (!run_is_buffer(&r->param[i]))
             good = settle_scalar(r, &r->param[i]) && good;
-    if (!good)
+    if (!good || !settle_derived(r))
         return false;
     for (size_t i = 0; i < r->nparam; i++)
         if (run_is_buffer(&r->param[i]))

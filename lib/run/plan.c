@@ -170,7 +170,8 @@ static bool plan_value(struct run *r, const struct contract_arg *arg, uint64_t *
     if (p) {
         v = p->i;
     } else if (arg->sym) {
-        v = run_find_dim(r, arg->sym->name)->value;
+        if (!run_dim_value(r, arg->sym, &v))
+            return false;
     } else if (!run_eval(r, arg->expr, &v)) {
         return false;
     }

@@ -52,6 +52,7 @@ int plan_buffer(const struct run *r, const struct lang_symbol *sym);
 
 /* Evaluates an integer expression over the run's dimensions and scalars. */
 bool run_eval(struct run *r, const struct lang_expr *e, int64_t *value);
+bool run_dim_value(struct run *r, const struct lang_symbol *dim, int64_t *value);
 bool run_eval_real(struct run *r, const struct lang_expr *e, double *value);
 /* "n is 1001 and k is 7": the names in an expression with their values; "" if it has none. */
 const char *run_values_text(struct run *r, const struct lang_expr *e);

@@ -11,14 +11,14 @@
 static const struct lang_symbol *find_bindable(const struct spec *s, const char *name)
 {
     const struct lang_symbol *sym = lang_find(&s->params_scope, name);
-    return sym && sym->kind != SYM_BUFFER ? sym : NULL;
+    return sym && sym->kind != SYM_BUFFER && !sym->of ? sym : NULL;
 }
 
 static const char *nearest_bindable(struct spec_reader *r, const char *name)
 {
     VEC(const char *) names = {0};
     for (size_t i = 0; i < r->spec->params_scope.syms.n; i++)
-        if (r->spec->params_scope.syms.v[i]->kind != SYM_BUFFER)
+        if (find_bindable(r->spec, r->spec->params_scope.syms.v[i]->name))
             *VEC_PUSH(r->a, &names) = r->spec->params_scope.syms.v[i]->name;
     *VEC_PUSH(r->a, &names) = NULL;
     return diag_nearest(name, strlen(name), names.v);
@@ -28,6 +28,9 @@ static bool unknown_binding(struct spec_reader *r, const struct yaml_value *key)
 {
     const char *near = nearest_bindable(r, key->text);
     const struct lang_symbol *sym = lang_find(&r->spec->params_scope, key->text);
+    if (sym && sym->of)
+        return diag_error(r->d, key->span, "'%s' is %s; a case binds %s instead", key->text,
+                          lang_expr_text(r->a, sym->of), spec_derived_from(r->a, sym));
     if (sym)
         return diag_error(r->d, key->span,
                           "'%s' is an output; a case binds dimensions, scalars, types and inputs",

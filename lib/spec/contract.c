@@ -78,7 +78,7 @@ static bool read_fixed_dim(struct contract_reader *r, const struct yaml_pair *pa
     struct lang_symbol *sym = lang_find(&r->c->scope, pair->key->text);
     struct span text;
     int64_t v;
-    if (!sym || sym->kind != SYM_DIM)
+    if (!sym || sym->kind != SYM_DIM || sym->of)
         return diag_error(r->d, pair->key->span, "no dimension is called '%s'", pair->key->text);
     if (!text_span(pair->value, pair->key->text, &text, r->d))
         return false;
@@ -96,18 +96,21 @@ static bool read_parameters(struct contract_reader *r, const struct yaml_value *
 {
     struct param_reader p = {.a = r->a, .d = r->d, .scope = &r->c->scope};
     const struct yaml_value *v = yaml_get(map, "params"), *dims = yaml_get(map, "dims");
-    bool good = true;
-    if (v && !params_read(&p, v))
+    const struct yaml_value *derived = yaml_get(map, "derived");
+    bool good = !derived || params_derive(&p, derived, "derived");
+    if (!good || (v && !params_read(&p, v)))
         return false;
     r->c->params.v = p.params.v;
     r->c->params.n = p.params.n;
     r->c->dims.v = p.dims.v;
     r->c->dims.n = p.dims.n;
+    r->c->derived.v = p.derived.v;
+    r->c->derived.n = p.derived.n;
     if (dims && dims->kind != YAML_MAP)
         return diag_error(r->d, dims->span, "'dims' is a map, as in {n: 1024}");
     for (size_t i = 0; dims && i < dims->n; i++)
         good &= read_fixed_dim(r, &dims->pair[i]);
-    return good;
+    return good && params_settle_derived(r->a, p.derived.v, p.derived.n, r->d);
 }
 
 static bool read_conditions(struct contract_reader *r, const struct yaml_value *map)
@@ -563,9 +566,10 @@ static bool read_version(struct contract_reader *r, const struct yaml_value *map
 
 static struct contract *read_contract(struct arena *a, const struct yaml_value *v, struct diags *d)
 {
-    static const char *const keys[] = {
-        "kaio",  "kernel",     "source",   "target",  "params", "dims",     "require",  "where",
-        "depth", "truncation", "products", "weights", "temps",  "launches", "messages", NULL};
+    static const char *const keys[] = {"kaio",       "kernel",   "source",  "target", "params",
+                                       "derived",    "dims",     "require", "where",  "depth",
+                                       "truncation", "products", "weights", "temps",  "launches",
+                                       "messages",   NULL};
     struct contract_reader r = {.a = a, .d = d, .c = ARENA_NEW(a, struct contract)};
     if (v->kind != YAML_MAP) {
         diag_error(d, v->span, "a launch contract is a map that begins with 'kaio: %d'",
@@ -615,6 +619,10 @@ struct contract *contract_of_spec(struct arena *a, const struct spec *s, const c
     for (size_t i = 0; i < s->dims.n; i++) {
         *VEC_PUSH(a, &c->dims) = s->dims.v[i];
         *VEC_PUSH(a, &c->scope.syms) = s->dims.v[i];
+    }
+    for (size_t i = 0; i < s->derived.n; i++) {
+        *VEC_PUSH(a, &c->derived) = s->derived.v[i];
+        *VEC_PUSH(a, &c->scope.syms) = s->derived.v[i];
     }
     for (size_t i = 0; i < s->require.n; i++)
         *VEC_PUSH(a, &c->require) = s->require.v[i];

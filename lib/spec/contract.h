@@ -9,6 +9,8 @@
  *     //@   x: in f32[n]
  *     //@   y: inout f32[n]
  *     //@   alpha: f32 = 2.0
+ *     //@ derived:                    optional: dimensions that others say
+ *     //@   m: cols / 2
  *     //@ dims: {cols: 4096}          dimensions fixed at emission
  *     //@ require:
  *     //@   - n % 4 == 0
@@ -139,7 +141,8 @@ struct contract_message {
 struct contract {
     const char *kernel, *source, *target;
     VEC(struct spec_param) params;
-    VEC(struct lang_symbol *) dims; /* has_value for those fixed at emission */
+    VEC(struct lang_symbol *) dims;    /* has_value for those fixed at emission */
+    VEC(struct lang_symbol *) derived; /* from those */
     VEC(struct lang_expr *) require;
     /* No term of a sum goes through more roundings on its way into it (f32: of 2^-24 each): what
      * the bound of lib/ref may count on. NULL: the sums are added up in some order, term after

@@ -215,6 +215,18 @@ static void fixed_dims(const struct contract *c, struct buf *out)
         buf_puts(out, "}\n");
 }
 
+static void derived_dims(const struct contract *c, struct buf *out)
+{
+    struct buf b = buf_in(out->arena);
+    if (c->derived.n)
+        buf_puts(out, "derived:\n");
+    for (size_t i = 0; i < c->derived.n; i++) {
+        b.len = 0;
+        lang_print_expr(c->derived.v[i]->of, &b);
+        declared(c->derived.v[i]->name, buf_text(&b), out);
+    }
+}
+
 static void temp(const struct contract_temp *t, struct contract_names *w, struct buf *out)
 {
     struct buf b = buf_in(out->arena);
@@ -269,6 +281,7 @@ void contract_write(const struct contract *c, struct buf *out)
     buf_puts(out, c->params.n ? "params:\n" : "params: {}\n");
     for (size_t i = 0; i < c->params.n; i++)
         declaration(&c->params.v[i], out);
+    derived_dims(c, out);
     fixed_dims(c, out);
     if (c->require.n)
         buf_puts(out, "require:\n");

@@ -18,6 +18,12 @@ static bool read_param(struct param_reader *p, const struct yaml_pair *pair)
     enum { MOST = 512 }; /* as many as 4 KiB of PTX parameters hold */
     if (!check_symbol_name(pair->key, p->types, "a parameter", p->d))
         return false;
+    const struct lang_symbol *dim = lang_find(p->scope, pair->key->text);
+    if (dim) {
+        diag_error(p->d, pair->key->span, "'%s' is a dimension; rename one of the two", dim->name);
+        diag_note(p->d, dim->span, "it is declared here");
+        return false;
+    }
     if (p->params.n == MOST)
         return diag_error(p->d, pair->key->span, "more than %d parameters", MOST);
     sym->name = pair->key->text;
@@ -42,16 +48,17 @@ static bool read_param(struct param_reader *p, const struct yaml_pair *pair)
     return true;
 }
 
-/* Every name in a dimension is a dimension's. */
-static bool collect_dims(struct param_reader *p, const struct lang_expr *e)
+bool params_collect_dims(struct param_reader *p, const struct lang_expr *e, bool scalars)
 {
     enum { MOST = 512 };
     bool good = true;
     for (uint32_t i = 0; i < e->nargs; i++)
-        good &= collect_dims(p, e->args[i]);
+        good &= params_collect_dims(p, e->args[i], scalars);
     if (e->kind != E_NAME || lang_find(p->scope, e->name))
         return good;
     const struct lang_symbol *param = find_param(p, e->name);
+    if (param && scalars) /* which the check takes or not */
+        return good;
     if (param) {
         diag_error(p->d, e->span, "'%s' is a parameter; a dimension is not declared as one",
                    e->name);
@@ -127,8 +134,12 @@ bool params_read(struct param_reader *p, const struct yaml_value *v)
     for (size_t i = 0; i < p->params.n; i++) {
         const struct lang_symbol *sym = p->params.v[i].sym;
         for (uint32_t k = 0; k < sym->rank; k++)
-            good &= collect_dims(p, sym->dims[k]);
+            good &= params_collect_dims(p, sym->dims[k], false);
     }
+    for (size_t i = 0; i < p->derived.n; i++)
+        good &= params_collect_dims(p, p->derived.v[i]->of, true);
+    for (size_t i = 0; i < p->derived.n; i++)
+        p->derived.v[i]->id = (uint32_t)(p->dims.n + i);
     if (!good)
         return false;
     for (size_t i = 0; i < p->params.n; i++) {
@@ -138,6 +149,20 @@ bool params_read(struct param_reader *p, const struct yaml_value *v)
         good &= check_default(p, &p->params.v[i]);
         *VEC_PUSH(p->a, &p->scope->syms) = sym;
     }
+    return good && params_check_derived(p);
+}
+
+/* A dimension that others say can't be said otherwise. */
+static bool refuse_derived(struct spec_reader *r, const struct spec_define *def)
+{
+    bool good = true;
+    for (size_t k = 0; k < r->spec->derived.n; k++) {
+        const struct lang_symbol *dim = r->spec->derived.v[k];
+        if (strcmp(dim->name, def->name) == 0)
+            good = diag_error(r->d, dim->span, "'%s' is %s and can't be defined itself; define %s",
+                              dim->name, lang_expr_text(r->a, dim->of),
+                              spec_derived_from(r->a, dim));
+    }
     return good;
 }
 
@@ -145,6 +170,8 @@ static bool apply_defines(struct spec_reader *r)
 {
     bool good = true;
     for (size_t i = 0; i < r->ndefine; i++)
+        good &= refuse_derived(r, &r->defines[i]);
+    for (size_t i = 0; i < r->ndefine && good; i++)
         for (size_t k = 0; k < r->spec->dims.n; k++) {
             struct lang_symbol *dim = r->spec->dims.v[k];
             if (strcmp(dim->name, r->defines[i].name) != 0)
@@ -161,14 +188,16 @@ static bool apply_defines(struct spec_reader *r)
                 good = diag_error(r->d, SPAN_NONE, "the dimension '%s' can't be %llu (1 to %u)",
                                   dim->name, (unsigned long long)dim->value, UINT32_MAX);
         }
-    return good;
+    return good && params_settle_derived(r->a, r->spec->derived.v, r->spec->derived.n, r->d);
 }
 
-bool read_params(struct spec_reader *r, const struct yaml_value *v)
+bool read_params(struct spec_reader *r, const struct yaml_value *v, const struct yaml_value *dims)
 {
     struct spec *s = r->spec;
     struct param_reader p = {.a = r->a, .d = r->d, .scope = &s->params_scope, .types = &s->names};
-    bool good = params_read(&p, v);
+    bool good = (!dims || params_derive(&p, dims, "dims")) && params_read(&p, v);
+    s->derived.v = p.derived.v;
+    s->derived.n = p.derived.n;
     s->params.v = p.params.v;
     s->params.n = p.params.n;
     s->dims.v = p.dims.v;

@@ -6,6 +6,7 @@ enum key {
     K_KERNEL,
     K_DOC,
     K_TYPES,
+    K_DIMS,
     K_PARAMS,
     K_REQUIRE,
     K_COMPUTE,
@@ -24,10 +25,10 @@ enum key {
     K_COUNT,
 };
 
-static const char *const key_names[] = {"kernel",  "doc",      "types",     "params", "require",
-                                        "compute", "body",     "functions", "grid",   "block",
-                                        "cluster", "shared",   "temps",     "depth",  "reference",
-                                        "cases",   "schedule", "math",      NULL};
+static const char *const key_names[] = {"kernel",    "doc",     "types",    "dims",      "params",
+                                        "require",   "compute", "body",     "functions", "grid",
+                                        "block",     "cluster", "shared",   "temps",     "depth",
+                                        "reference", "cases",   "schedule", "math",      NULL};
 
 struct document {
     struct yaml_value *root;
@@ -57,7 +58,7 @@ static bool sort_keys(struct spec_reader *r, struct document *doc)
                               near);
         else
             good = diag_error(r->d, key->span,
-                              "unknown key '%.60s'; a kernel has kernel, doc, types, params, "
+                              "unknown key '%.60s'; a kernel has kernel, doc, types, dims, params, "
                               "require, compute or body, functions, grid, block, "
                               "cluster, shared, temps, depth, reference, cases, schedule and math",
                               key->text);
@@ -361,7 +362,8 @@ static bool read_body(struct spec_reader *r, const struct document *doc, struct 
     return true;
 }
 
-static void warn_unused(struct spec_reader *r)
+/* has_reference: what is only used there is used, too. */
+static void warn_unused(struct spec_reader *r, bool has_reference)
 {
     for (size_t i = 0; i < r->spec->temps.n; i++)
         if (!r->spec->temps.v[i].sym->used)
@@ -378,6 +380,10 @@ static void warn_unused(struct spec_reader *r)
             diag_warning(r->d, sym->span, output ? "'%s' is never written" : "'%s' is never used",
                          sym->name);
     }
+    for (size_t i = 0; i < r->spec->derived.n && !has_reference; i++)
+        if (!r->spec->derived.v[i]->used)
+            diag_warning(r->d, r->spec->derived.v[i]->span, "'%s' is never used",
+                         r->spec->derived.v[i]->name);
 }
 
 static bool read_text(struct spec_reader *r, const struct document *doc)
@@ -400,9 +406,9 @@ static bool read_text(struct spec_reader *r, const struct document *doc)
     good = s->has_compute
                ? read_equations(r, doc->value[K_COMPUTE], "compute", scope, opt, &s->compute)
                : read_body(r, doc, scope, opt);
-    if (good)
-        warn_unused(r);
     s->has_reference = doc->value[K_REFERENCE] != NULL;
+    if (good)
+        warn_unused(r, s->has_reference);
     s->reference = s->compute;
     if (!s->has_reference)
         return good;
@@ -447,7 +453,7 @@ static bool read_document(struct spec_reader *r, struct yaml_value *root)
     good &= check_keys(r, &doc);
     if (doc.value[K_TYPES] && !read_types(r, doc.value[K_TYPES]))
         return false;
-    if (!doc.value[K_PARAMS] || !read_params(r, doc.value[K_PARAMS]))
+    if (!doc.value[K_PARAMS] || !read_params(r, doc.value[K_PARAMS], doc.value[K_DIMS]))
         return false;
     r->spec->temps_scope.up = &r->spec->params_scope;
     if (doc.value[K_TEMPS] && !read_body_temps(r, doc.value[K_TEMPS]))

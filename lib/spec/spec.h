@@ -80,6 +80,8 @@ struct spec {
     struct lang_types names; /* the types as lang sees them */
     VEC(struct spec_param) params;
     VEC(struct lang_symbol *) dims; /* in the order of first appearance; sym->id is the index */
+    /* what dims: derives from them: none is given, a launch computes them; sym->id goes on */
+    VEC(struct lang_symbol *) derived;
     VEC(struct lang_expr *) require;
     VEC(struct spec_case) cases;
     VEC(struct spec_option) schedule;
@@ -140,6 +142,9 @@ struct spec_parts *spec_read_parts(struct arena *a, const struct source *src,
  * is neither. */
 const char *spec_input_text(struct arena *a, const char *name, const char *text, struct span at,
                             struct diags *d);
+
+/* "h and r": what says the derived dimension's value. */
+const char *spec_derived_from(struct arena *a, const struct lang_symbol *derived);
 
 const struct spec_type *spec_find_type(const struct spec *s, const char *name); /* NULL if absent */
 const char *spec_type_text(struct arena *a, const struct spec_type *t);         /* "f16, f32" */

@@ -43,7 +43,8 @@ bool read_types(struct spec_reader *r, const struct yaml_value *v);
 /* An error: `given` is none of the type's choices. */
 bool type_refused(struct spec_reader *r, struct span at, const struct spec_type *t,
                   const char *given);
-bool read_params(struct spec_reader *r, const struct yaml_value *v);
+/* dims: of the derived dimensions; NULL: there are none. */
+bool read_params(struct spec_reader *r, const struct yaml_value *v, const struct yaml_value *dims);
 /* temps: after the parameters. */
 bool read_body_temps(struct spec_reader *r, const struct yaml_value *v);
 bool read_requires(struct spec_reader *r, const struct yaml_value *v);
@@ -65,9 +66,19 @@ struct param_reader {
     struct lang_scope *scope;
     const struct lang_types *types; /* NULL: none */
     VEC(struct spec_param) params;
-    VEC(struct lang_symbol *) dims;
+    VEC(struct lang_symbol *) dims, derived;
 };
+/* Dimensions that others say, "oh: h - r + 1" on each line of a map called key, before the
+ * parameters; params_read() checks them with the rest. */
+bool params_derive(struct param_reader *p, const struct yaml_value *v, const char *key);
 bool params_read(struct param_reader *p, const struct yaml_value *v);
+/* The dimensions in e that are not known yet, and those of its derived dimensions. */
+bool params_collect_dims(struct param_reader *p, const struct lang_expr *e, bool scalars);
+/* Once all parameters are known. */
+bool params_check_derived(struct param_reader *p);
+/* Gives those derived dimensions their values that follow from fixed ones. */
+bool params_settle_derived(struct arena *a, struct lang_symbol *const *derived, size_t n,
+                           struct diags *d);
 /* What a constant dimension of a buffer must be. */
 bool params_check_constant_dim(struct diags *d, const struct lang_symbol *sym, uint32_t k);
 

@@ -211,6 +211,9 @@ static void kernel_text(const struct lower_kernel *k, const char *target, struct
             buf_printf(out, "    not %s: %s\n", p->lacks.v[m].what, p->lacks.v[m].why);
         launches_text(k, p->step, out);
     }
+    for (size_t i = 0; i < k->derived.n; i++)
+        buf_printf(out, "%s%s = %s%s", i ? ", " : "  dims: ", k->derived.v[i].name,
+                   k->derived.v[i].of, i + 1 == k->derived.n ? "\n" : "");
     temps_text(k, out);
     tensor_cores_text(k, out);
     estimate_text(k, out);
@@ -284,6 +287,10 @@ static void kernel_json(struct json *w, const struct lower_kernel *k)
         json_str(w, k->types.v[i].name, k->types.v[i].chosen);
     json_end(w);
     texts_json(w, "open_dimensions", k->open.v, k->open.n);
+    json_object(w, "derived_dimensions");
+    for (size_t i = 0; i < k->derived.n; i++)
+        json_str(w, k->derived.v[i].name, k->derived.v[i].of);
+    json_end(w);
     json_array(w, "parts");
     for (size_t i = 0; i < k->parts.n; i++)
         part_json(w, &k->parts.v[i]);
