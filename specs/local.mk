@@ -32,6 +32,7 @@ nobase_dist_spec_DATA = \
 	specs/attention/varlen.yaml \
 	specs/attention/varlen_packed.yaml \
 	specs/attention/window.yaml \
+	specs/elementwise/activations.yaml \
 	specs/elementwise/add.yaml \
 	specs/elementwise/addcmul.yaml \
 	specs/elementwise/bias_add.yaml \
@@ -102,12 +103,17 @@ nobase_dist_spec_DATA = \
 	specs/norm/add_rms_norm.yaml \
 	specs/norm/add_rms_norm_quant.yaml \
 	specs/norm/batch_norm.yaml \
+	specs/norm/batch_norm_images.yaml \
+	specs/norm/frobenius_normalize.yaml \
 	specs/norm/group_norm.yaml \
+	specs/norm/instance_norm.yaml \
+	specs/norm/l1_normalize.yaml \
 	specs/norm/l2_normalize.yaml \
 	specs/norm/layer_norm.yaml \
 	specs/norm/log_softmax.yaml \
 	specs/norm/logsumexp.yaml \
 	specs/norm/rms_norm.yaml \
+	specs/norm/rms_norm_channels.yaml \
 	specs/norm/softmax.yaml \
 	specs/physics/nbody.yaml \
 	specs/quant/dequantize.yaml \

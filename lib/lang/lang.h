@@ -309,6 +309,8 @@ const char *lang_reserved(const char *name, const struct lang_types *types);
 /* Is it what a notation is called, softmax and its like? Those are numbered: NULL past the last. */
 bool lang_is_notation(const char *name);
 const char *lang_notation_name(size_t i);
+/* Is it one whose name nothing else has? mean and its like may be names of tensors, too. */
+bool lang_is_notation_word(const char *name);
 /* Is it what a builtin function, fast_ ones included, is called? */
 bool lang_is_builtin(const char *name);
 

@@ -124,6 +124,8 @@ bool parser_init(struct parser *p, struct arena *a, struct span text, bool hash_
 void parser_next(struct parser *p);
 /* The token after the current one. */
 const struct token *parser_ahead(struct parser *p);
+/* At a name in front of '[', which is ahead: is there a '(' behind the brackets? */
+bool parser_at_notation(const struct parser *p);
 bool parser_accept(struct parser *p, enum tok_kind k);
 /* what: "after the condition" and the like, may be "". */
 bool parser_expect(struct parser *p, enum tok_kind k, const char *what);

@@ -156,7 +156,7 @@ const char *lang_reserved(const char *name, const struct lang_types *types)
     enum dtype t;
     enum lang_reduce r;
     if (is_one_of(name, keywords) || strcmp(name, special_names[SP_MULTIPROCESSORS]) == 0 ||
-        lang_is_notation(name))
+        lang_is_notation_word(name))
         return "a word of the language";
     if (dtype_parse(name, strlen(name), &t) || lang_vector_parse(name, strlen(name), types, &t))
         return "a type";

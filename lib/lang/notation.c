@@ -10,6 +10,11 @@
  *     sum[i]    = sum[j](exp[i, j])
  *     p[i, j]   = exp[i, j] / sum[i]
  *
+ * and a variance as
+ *
+ *     mean[i] = sum[j](arg[i, j]) / n
+ *     var[i]  = sum[j]((arg[i, j] - mean[i]) * (arg[i, j] - mean[i])) / n
+ *
  * so that who compiles or evaluates equations meets nothing new, and nothing is computed twice. Two
  * notations of the same expression share what is the same in both. A part that can't be an equation
  * stands where it is used: in a recurrence, over a range that the launch does not know, and under a
@@ -356,30 +361,93 @@ static struct lang_expr *outlined(const struct parts *b, struct lang_expr *e, co
 
 /* ---- the notations --------------------------------------------------------------------------- */
 
-static struct lang_expr *softmax(const struct parts *b)
+/* The maximum, the terms and the sum of a softmax. */
+static void soften(struct parts *b)
 {
+    b->top = outlined(b, reduction(b, RED_MAX, b->arg), "max");
+    struct lang_expr *x = binary(b, OP_SUB, again(b, b->arg), again(b, b->top));
+    b->term = outlined(b, call(b, FN_EXP, x), "exp");
+    b->total = outlined(b, reduction(b, RED_SUM, b->term), "sum");
+}
+
+static struct lang_expr *softmax(struct parts *b)
+{
+    soften(b);
     return binary(b, OP_DIV, again(b, b->term), again(b, b->total));
 }
 
-static struct lang_expr *log_softmax(const struct parts *b)
+static struct lang_expr *log_softmax(struct parts *b)
 {
+    soften(b);
     struct lang_expr *x = binary(b, OP_SUB, again(b, b->arg), again(b, b->top));
     return binary(b, OP_SUB, x, call(b, FN_LOG, again(b, b->total)));
 }
 
-static struct lang_expr *logsumexp(const struct parts *b)
+static struct lang_expr *logsumexp(struct parts *b)
 {
+    soften(b);
     return binary(b, OP_ADD, again(b, b->top), call(b, FN_LOG, again(b, b->total)));
+}
+
+/* x divided by how many values the indices have, which do not depend on each other. */
+static struct lang_expr *averaged(const struct parts *b, struct lang_expr *x)
+{
+    struct lang_expr *n = NULL;
+    for (uint32_t i = 0; i < b->n; i++) {
+        const struct lang_symbol *r = b->range[i];
+        struct lang_expr *extent = again(b, r->dims[0]);
+        if (r->low)
+            extent = binary(b, OP_SUB, extent, again(b, r->low));
+        n = n ? binary(b, OP_MUL, n, extent) : extent;
+    }
+    if (!n || !x)
+        return NULL;
+    check_convert(b->c, n, x->type);
+    return binary(b, OP_DIV, x, n);
+}
+
+static struct lang_expr *mean(struct parts *b)
+{
+    return outlined(b, averaged(b, reduction(b, RED_SUM, b->arg)), "mean");
+}
+
+/* From differences to the mean, which are written out: the strategy reduce knows them so, and makes
+ * both in one sweep. */
+static struct lang_expr *variance(struct parts *b)
+{
+    const struct lang_expr *m = mean(b);
+    struct lang_expr *x = binary(b, OP_SUB, again(b, b->arg), again(b, m));
+    struct lang_expr *square = binary(b, OP_MUL, x, again(b, x));
+    return outlined(b, averaged(b, reduction(b, RED_SUM, square)), "var");
+}
+
+static struct lang_expr *deviation(struct parts *b)
+{
+    return call(b, FN_SQRT, variance(b));
+}
+
+static struct lang_expr *norm1(struct parts *b)
+{
+    return reduction(b, RED_SUM, call(b, FN_ABS, again(b, b->arg)));
+}
+
+static struct lang_expr *norm2(struct parts *b)
+{
+    struct lang_expr *square = binary(b, OP_MUL, again(b, b->arg), again(b, b->arg));
+    return call(b, FN_SQRT, outlined(b, reduction(b, RED_SUM, square), "square"));
 }
 
 static const struct notation {
     const char *name;
-    bool binds; /* Its indices are its own, as a reduction's are. Else they are indices around. */
-    struct lang_expr *(*value)(const struct parts *b);
+    bool binds;   /* Its indices are its own, as a reduction's are. Else they are indices around. */
+    bool is_word; /* of the language: nothing else is called so. */
+    bool averages; /* Its ranges are counted by themselves. */
+    struct lang_expr *(*value)(struct parts *b);
 } notations[] = {
-    {"softmax", false, softmax},
-    {"log_softmax", false, log_softmax},
-    {"logsumexp", true, logsumexp},
+    {"softmax", false, true, false, softmax},    {"log_softmax", false, true, false, log_softmax},
+    {"logsumexp", true, true, false, logsumexp}, {"mean", true, false, true, mean},
+    {"var", true, false, true, variance},        {"std", true, false, true, deviation},
+    {"norm1", true, false, false, norm1},        {"norm2", true, false, false, norm2},
 };
 enum { NNOTATION = sizeof notations / sizeof *notations };
 
@@ -394,6 +462,12 @@ static const struct notation *find_notation(const char *name)
 bool lang_is_notation(const char *name)
 {
     return find_notation(name) != NULL;
+}
+
+bool lang_is_notation_word(const char *name)
+{
+    const struct notation *how = find_notation(name);
+    return how && how->is_word;
 }
 
 const char *lang_notation_name(size_t i)
@@ -496,12 +570,17 @@ static bool find_around(struct parts *b)
     return sort_ranges(b);
 }
 
-static bool bind_indices(struct parts *b, struct lang_scope *inner)
+static bool bind_indices(struct parts *b, const struct notation *how, struct lang_scope *inner)
 {
     if (!check_own_indices(b->c, b->of, inner))
         return false;
     for (; b->n < b->of->nindex; b->n++)
         b->index[b->n] = b->range[b->n] = b->of->index[b->n];
+    for (uint32_t i = 0; i < b->n && how->averages; i++)
+        if (depends_on(b, i, 0))
+            return diag_error(b->c->d, b->range[i]->span,
+                              "the range of '%s' can't depend on '%s', which %s runs through",
+                              b->index[i]->name, depends_on(b, i, 0)->name, b->of->name);
     return true;
 }
 
@@ -532,10 +611,6 @@ static struct lang_expr *build(struct parts *b, const struct notation *how)
 {
     struct lang_expr *x = b->of->args[0];
     b->arg = is_plain(x) ? x : outlined(b, x, "arg");
-    b->top = outlined(b, reduction(b, RED_MAX, b->arg), "max");
-    x = binary(b, OP_SUB, again(b, b->arg), again(b, b->top));
-    b->term = outlined(b, call(b, FN_EXP, x), "exp");
-    b->total = outlined(b, reduction(b, RED_SUM, b->term), "sum");
     return how->value(b);
 }
 
@@ -551,7 +626,7 @@ bool check_notation(struct checker *c, struct lang_expr *e)
     if (e->nindex > LANG_MAX_RANK)
         return diag_error(c->d, e->span, "%s has at most %d indices", e->name, LANG_MAX_RANK);
     c->scope = &inner;
-    const bool good = (how->binds ? bind_indices(&b, &inner) : find_around(&b)) &&
+    const bool good = (how->binds ? bind_indices(&b, how, &inner) : find_around(&b)) &&
                       check_argument(c, e);
     if (good)
         value = build(&b, how);

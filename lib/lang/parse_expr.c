@@ -334,7 +334,8 @@ static struct lang_expr *named(struct parser *p)
     const char *name = parser_name(p);
     enum lang_reduce r;
     if (parser_ahead(p)->kind == T_LBRACKET &&
-        (lang_reduce_parse(name, strlen(name), &r) || lang_is_notation(name)))
+        (lang_reduce_parse(name, strlen(name), &r) || lang_is_notation_word(name) ||
+         (lang_is_notation(name) && parser_at_notation(p))))
         return reduction(p, name);
     parser_next(p);
     if (strcmp(name, "pad") == 0)

@@ -34,6 +34,20 @@ const struct token *parser_ahead(struct parser *p)
     return &p->ahead;
 }
 
+bool parser_at_notation(const struct parser *p)
+{
+    struct lexer lex = p->lex;
+    struct token tok = p->ahead;
+    unsigned depth = 0;
+    lex.d = diags_new(p->a);
+    do {
+        depth += tok.kind == T_LBRACKET;
+        depth -= tok.kind == T_RBRACKET;
+        lex_next(&lex, &tok);
+    } while (depth && tok.kind != T_EOF && tok.kind != T_BAD);
+    return tok.kind == T_LPAREN;
+}
+
 bool parser_accept(struct parser *p, enum tok_kind k)
 {
     if (p->tok.kind != k)

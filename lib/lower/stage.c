@@ -128,6 +128,30 @@ static bool read_in_place(const struct lang_expr *e, const struct lang_equation 
     return e->nargs == by->nindex && inspect_is_in_place(e, by);
 }
 
+/* Is a reduction made for each element of the equation: in its own right side, or in that of what
+ * it reads in place? Those in the list will be stored. */
+static bool reduces_in_place(struct stages *p, const struct lang_expr *e,
+                             const struct lang_equation *by, const equation_list *stored,
+                             equation_list *seen)
+{
+    e = cg_view(p->g, e);
+    if (e->kind == E_REDUCE)
+        return true;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (reduces_in_place(p, e->args[i], by, stored, seen))
+            return true;
+    if (e->pad && reduces_in_place(p, e->pad, by, stored, seen))
+        return true;
+    const bool tensor = e->kind == E_INDEX || (e->kind == E_NAME && e->sym->kind == SYM_TENSOR);
+    if (!tensor || !cg_is_defined(p->g, e->sym) || !read_in_place(e, by))
+        return false;
+    const struct lang_equation *eq = e->sym->def;
+    if (has_equation(stored, eq) || has_equation(seen, eq))
+        return false;
+    *VEC_PUSH(p->g->a, seen) = eq;
+    return reduces_in_place(p, eq->rhs, eq, stored, seen);
+}
+
 /* The costly equations that e reads and that nothing has stored yet, deepest first. within: of a
  * reduction, or of what is made for each of its terms. */
 static void find_costly(struct stages *p, const struct lang_expr *e, const struct lang_equation *by,
@@ -153,8 +177,9 @@ static void find_costly(struct stages *p, const struct lang_expr *e, const struc
         *VEC_PUSH(p->g->a, seen) = eq;
         find_costly(p, eq->rhs, eq, within && !inspect_reduction(p->g, eq->rhs), seen, out);
     }
-    if (inspect_reduction(p->g, eq->rhs) && (within || !read_in_place(e, by)) &&
-        !has_equation(out, eq))
+    equation_list others = {0};
+    if ((within || !read_in_place(e, by)) && !has_equation(out, eq) &&
+        reduces_in_place(p, eq->rhs, eq, out, &others))
         *VEC_PUSH(p->g->a, out) = eq;
 }
 
@@ -404,6 +429,18 @@ static void find_streamed(struct stages *p, const struct group *gr, const equati
             leave_streamed(p, gr, stage_of(p->g, &costly->v[i], 1, ""), costly, level, streamed);
 }
 
+/* Leaves out what is cheap once the others are stored. */
+static void drop_cheap(struct stages *p, equation_list *costly)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < costly->n; i++) {
+        equation_list seen = {0};
+        if (reduces_in_place(p, costly->v[i]->rhs, costly->v[i], costly, &seen))
+            costly->v[n++] = costly->v[i];
+    }
+    costly->n = n;
+}
+
 /* The costly equations that the group needs, deepest first. */
 static equation_list costly_of(struct stages *p, const struct group *gr)
 {
@@ -413,6 +450,7 @@ static equation_list costly_of(struct stages *p, const struct group *gr)
         find_costly(p, gr->eq[i]->rhs, gr->eq[i], false, &seen, &costly);
         outline_reductions(p->g, gr->eq[i], &costly);
     }
+    drop_cheap(p, &costly);
     return costly;
 }
 

@@ -287,6 +287,8 @@ static node_eval *float_call(enum lang_builtin fn)
     case FN_ATAN2:
     case FN_HYPOT:
     case FN_COPYSIGN:
+    case FN_LEAKY_RELU:
+    case FN_ELU:
     case FN_FMOD: return eval_func2;
     default: return ref_func_find(fn) ? eval_func1 : NULL;
     }

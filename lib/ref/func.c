@@ -44,6 +44,18 @@ BOTH(fn_gelu, x == -INFINITY ? 0.0L : 0.5L * x * erfcl(-x * SQRT_HALF))
 BOTH(fn_gelu_tanh,
      x == -INFINITY ? 0.0L : x / (1 + expl(-2 * GELU_C * (x + 0.044715L * x * x * x))))
 
+static const long double SELU_SCALE = 1.0507009873554804934193349852946L;
+static const long double SELU_BELOW = 1.7580993408473768599402175208123L; /* times alpha */
+
+BOTH(fn_softplus, fmaxl(x, 0) + log1pl(expl(-fabsl(x))))
+BOTH(fn_logsigmoid, x < 0 ? x - log1pl(expl(-fabsl(x))) : -log1pl(expl(-fabsl(x))))
+BOTH(fn_relu6, x<0 ? 0 : x> 6 ? 6 : x)
+BOTH(fn_hardsigmoid, fn_relu6_l(x + 3) / 6)
+BOTH(fn_hardswish, x < -3 ? -0.0L : x * fn_hardsigmoid_l(x))
+BOTH(fn_softsign, isinf(x) ? copysignl(1, x) : x / (1 + fabsl(x)))
+BOTH(fn_selu, x > 0 ? SELU_SCALE * x : SELU_BELOW * expm1l(x))
+BOTH(fn_mish, x == -INFINITY ? -0.0L : x * tanhl(fn_softplus_l(x)))
+
 /* sin(pi (x + turn / 2)); where it is 0, +0 */
 static long double circle(long double x, int turn)
 {
@@ -94,6 +106,16 @@ static double slope_gelu(double lo, double hi)
     return fmin(1.13, (2 + fabs(lo) + fabs(lo * lo)) * exp(-0.45 * x * x));
 }
 
+/* |mish'(x)| <= tanh(softplus(x)) + |x| sigmoid(x), and never above 1.1 */
+static double slope_mish(double lo, double hi)
+{
+    return fmin(1.1, exp(hi) * (1 + fmax(fabs(lo), fabs(hi))));
+}
+static double slope_hardswish(double lo, double hi)
+{
+    return hi < -3 ? 0 : lo > 3 ? 1 : 1.5;
+}
+
 static const struct func funcs[] = {
     {FN_EXP, exp, expl, MONOTONE, false, NULL},
     {FN_EXP2, exp2, exp2l, MONOTONE, false, NULL},
@@ -126,6 +148,14 @@ static const struct func funcs[] = {
     {FN_SILU, fn_silu, fn_silu_l, SLOPE, false, slope_silu},
     {FN_GELU, fn_gelu, fn_gelu_l, SLOPE, false, slope_gelu},
     {FN_GELU_TANH, fn_gelu_tanh, fn_gelu_tanh_l, SLOPE, false, slope_gelu},
+    {FN_SOFTPLUS, fn_softplus, fn_softplus_l, MONOTONE, false, NULL},
+    {FN_LOGSIGMOID, fn_logsigmoid, fn_logsigmoid_l, MONOTONE, false, NULL},
+    {FN_MISH, fn_mish, fn_mish_l, SLOPE, false, slope_mish},
+    {FN_RELU6, fn_relu6, fn_relu6_l, MONOTONE, false, NULL},
+    {FN_HARDSIGMOID, fn_hardsigmoid, fn_hardsigmoid_l, MONOTONE, false, NULL},
+    {FN_HARDSWISH, fn_hardswish, fn_hardswish_l, SLOPE, false, slope_hardswish},
+    {FN_SOFTSIGN, fn_softsign, fn_softsign_l, MONOTONE, false, NULL},
+    {FN_SELU, fn_selu, fn_selu_l, MONOTONE, false, NULL},
 };
 
 const struct func *ref_func_find(enum lang_builtin fn)
@@ -263,6 +293,11 @@ void eval_random(struct frame *f, const struct node *n, const uint8_t *mask)
 
 /* ---- two arguments --------------------------------------------------------------------------- */
 
+static long double leaky(const struct node *n, long double x, long double y)
+{
+    return x > 0 ? x : y * (n->src->fn == FN_ELU ? expm1l(x) : x);
+}
+
 static double apply2(const struct node *n, double x, double y)
 {
     bool wide = !n->round.f32;
@@ -271,6 +306,8 @@ static double apply2(const struct node *n, double x, double y)
     case FN_HYPOT: return wide ? (double)hypotl((long double)x, (long double)y) : hypot(x, y);
     case FN_COPYSIGN: return copysign(x, y);
     case FN_ATAN2: return wide ? (double)atan2l((long double)x, (long double)y) : atan2(x, y);
+    case FN_LEAKY_RELU:
+    case FN_ELU: return (double)leaky(n, (long double)x, (long double)y);
     default: return fmod(x, y);
     }
 }
@@ -295,6 +332,11 @@ static double propagate2(const struct node *n, double x, double ex, double y, do
         return ex + ey;
     if (n->src->fn == FN_COPYSIGN)
         return ey == 0 || fabs(y) > ey ? ex : INFINITY;
+    if (n->src->fn == FN_ELU || n->src->fn == FN_LEAKY_RELU) {
+        const double left = fmin(x, 0) - ex; /* of elu no further than -1 */
+        const double far = n->src->fn == FN_ELU ? fmin(1, -left) : -left;
+        return fmax(1, fabs(y) + ey) * ex + fmax(far, 0) * ey;
+    }
     if (!corners_bound(n, x, ex, y, ey))
         return n->src->fn == FN_FMOD && isfinite(r) ? 2 * (fabs(y) + ey) : INFINITY;
     double spread = 0;

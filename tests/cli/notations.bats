@@ -122,3 +122,62 @@ reference: |
     run -2 kaio-verify --run -d cpu --check k.yaml m=5 n=9 q=7
     [[ $output == *"'x' is 5, outside 0..5"* ]]
 }
+
+@test "mean, var, std and norms are what the sums give, and layer norm has the code of the equations in full" {
+    kernel all.yaml 'x: in f32[r, c]' 'a: out f32[r]' 'b: out f32[r]' 'd: out f32[r]' 'e: out f32[r]' 'f: out f32[]' \
+        '  a[i] = mean[k](x[i, k])
+  b[i] = var[k < c / 2](x[i, k + 1] * 2)
+  d[i] = std[k](x[i, k])
+  e[i] = norm1[k](x[i, k] - a[i])
+  f = norm2[i, k](x[i, k])'
+    cat all.yaml - >both.yaml <<'Y'
+reference: |
+  a[i] = sum[k](x[i, k]) / c
+  u[i] = sum[k < c / 2](x[i, k + 1] * 2) / (c / 2)
+  b[i] = sum[k < c / 2]((x[i, k + 1] * 2 - u[i]) * (x[i, k + 1] * 2 - u[i])) / (c / 2)
+  d[i] = sqrt(sum[k]((x[i, k] - a[i]) * (x[i, k] - a[i])) / c)
+  e[i] = sum[k](abs(x[i, k] - a[i]))
+  f = sqrt(sum[i, k](x[i, k] * x[i, k]))
+cases:
+  small: {r: 5, c: 67}
+Y
+    run -0 kaio-verify --run -d cpu --check both.yaml
+    kernel one.yaml 'x: in f32[r, c]' 'y: out f32[r, c]' \
+        '  y[i, j] = (x[i, j] - mean[k](x[i, k])) * rsqrt(var[k](x[i, k]) + 1e-5)'
+    kernel full.yaml 'x: in f32[r, c]' 'y: out f32[r, c]' \
+        '  m[i] = sum[k](x[i, k]) / c
+  v[i] = sum[k]((x[i, k] - m[i]) * (x[i, k] - m[i])) / c
+  y[i, j] = (x[i, j] - m[i]) * rsqrt(v[i] + 1e-5)'
+    for options in "-t sm_80" "-t sm_90a -D c=1024"; do
+        # shellcheck disable=SC2086 # words
+        kaio-emit $options one.yaml | sed '/^\/\/@ source/d' >one
+        # shellcheck disable=SC2086 # words
+        kaio-emit $options full.yaml | sed '/^\/\/@ source/d' >other
+        [ "$(grep -c ';$' one)" -gt 100 ]
+        cmp one other
+    done
+}
+
+@test "mean and its kin may be names of tensors, and say what they lack" {
+    kernel k.yaml 'x: in f32[r, c]' 'y: out f32[r, c]' 'n: in i32[c]' \
+        '  mean[i] = mean[k](x[i, k])
+  var[i] = max[k](x[i, k]) * n[0]
+  y[i, j] = x[i, j] - mean[i] * (var[i])'
+    run -0 kaio-emit k.yaml
+    kernel ints.yaml 'n: in i32[c]' 'y: out f32[]' '  y = mean[k](n[k])'
+    run -2 kaio-emit ints.yaml
+    [[ $output == *"mean takes floats, and this is i32; write f32(...)"* ]]
+    kernel nested.yaml 'x: in f32[r, r]' 'y: out f32[]' '  y = var[i, j in 0..i + 1](x[i, j])'
+    run -2 kaio-emit nested.yaml
+    [[ $output == *"the range of 'j' can't depend on 'i', which var runs through"* ]]
+}
+
+@test "an intermediate of a reduction that the results read at another place is stored" {
+    kernel k.yaml 'x: in f32[r, c]' 'y: out f32[r, c]' \
+        '  square = sum[i, j](x[i, j] * x[i, j])
+  length = sqrt(square)
+  y[i, j] = x[i, j] / length'
+    run -0 kaio-emit --explain k.yaml
+    [[ $output == *"k_length: reduce"*"k: map"* ]]
+    run -0 kaio-verify --run -d cpu --check k.yaml
+}

@@ -66,9 +66,9 @@ static inline double error_ulp(f32 g, double w)
 static bool interesting(const char *name, f32 x)
 {
     static const char *const within_1[] = {"asin", "acos"};
-    static const char *const within_256[] = {"exp",  "exp2", "exp10",    "expm1", "sinh",
-                                             "cosh", "tanh", "erf",      "erfc",  "sigmoid",
-                                             "silu", "gelu", "gelu_tanh"};
+    static const char *const within_256[] = {
+        "exp",     "exp2", "exp10", "expm1",     "sinh",     "cosh",       "tanh", "erf", "erfc",
+        "sigmoid", "silu", "gelu",  "gelu_tanh", "softplus", "logsigmoid", "mish", "selu"};
     for (size_t i = 0; i < sizeof within_1 / sizeof *within_1; i++)
         if (strcmp(name, within_1[i]) == 0)
             return fabsf(x) < 1;

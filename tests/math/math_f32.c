@@ -45,6 +45,47 @@ static double ref_rsqrt(double x)
 {
     return 1 / sqrt(x);
 }
+static double ref_softplus(double x)
+{
+    return fmax(x, 0) + log1p(exp(-fabs(x)));
+}
+static double ref_logsigmoid(double x)
+{
+    return x < 0 ? x - log1p(exp(-fabs(x))) : -log1p(exp(-fabs(x)));
+}
+static double ref_mish(double x)
+{
+    return isinf(x) && x < 0 ? -0.0 : x * tanh(ref_softplus(x));
+}
+static double ref_relu6(double x)
+{
+    return x < 0 ? 0 : x > 6 ? 6 : x;
+}
+static double ref_hardsigmoid(double x)
+{
+    return ref_relu6(x + 3) / 6;
+}
+static double ref_hardswish(double x)
+{
+    return x < -3 ? -0.0 : x * ref_hardsigmoid(x);
+}
+static double ref_softsign(double x)
+{
+    return isinf(x) ? copysign(1, x) : x / (1 + fabs(x));
+}
+static double ref_selu(double x)
+{
+    return x > 0 ? 1.0507009873554804934193349852946 * x
+                 : 1.7580993408473768599402175208123 * expm1(x);
+}
+static double leaky_relu(double x, double slope)
+{
+    return x > 0 ? x : x * slope;
+}
+static double elu(double x, double alpha)
+{
+    return x > 0 ? x : alpha * expm1(x);
+}
 /* sin(pi (x + turn / 2)); where it is 0, +0 */
 static double circle(double x, int turn)
 {

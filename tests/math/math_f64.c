@@ -53,6 +53,47 @@ static long double ref_gelu_tanh(long double x)
     long double h = (long double)u, l = (long double)(u - (quad)h);
     return x / (1 + expl(h) * (1 + l));
 }
+static long double ref_softplus(long double x)
+{
+    return fmaxl(x, 0) + log1pl(expl(-fabsl(x)));
+}
+static long double ref_logsigmoid(long double x)
+{
+    return x < 0 ? x - log1pl(expl(-fabsl(x))) : -log1pl(expl(-fabsl(x)));
+}
+static long double ref_mish(long double x)
+{
+    return isinf(x) && x < 0 ? -0.0L : x * tanhl(ref_softplus(x));
+}
+static long double ref_relu6(long double x)
+{
+    return x < 0 ? 0 : x > 6 ? 6 : x;
+}
+static long double ref_hardsigmoid(long double x)
+{
+    return ref_relu6(x + 3) / 6;
+}
+static long double ref_hardswish(long double x)
+{
+    return x < -3 ? -0.0L : x * ref_hardsigmoid(x);
+}
+static long double ref_softsign(long double x)
+{
+    return isinf(x) ? copysignl(1, x) : x / (1 + fabsl(x));
+}
+static long double ref_selu(long double x)
+{
+    return x > 0 ? 1.0507009873554804934193349852946L * x
+                 : 1.7580993408473768599402175208123L * expm1l(x);
+}
+static long double ref_leaky_relu(long double x, long double slope)
+{
+    return x > 0 ? x : x * slope;
+}
+static long double ref_elu(long double x, long double alpha)
+{
+    return x > 0 ? x : alpha * expm1l(x);
+}
 /* sin(pi (x + turn / 2)); where it is 0, +0 */
 static long double circle(long double x, int turn)
 {
