@@ -69,7 +69,15 @@ nobase_dist_spec_DATA = \
 	specs/layout/transpose.yaml \
 	specs/layout/transpose_tiled.yaml \
 	specs/layout/upsample.yaml \
+	specs/loss/contrastive.yaml \
+	specs/loss/cosine.yaml \
 	specs/loss/cross_entropy.yaml \
+	specs/loss/hinge.yaml \
+	specs/loss/huber.yaml \
+	specs/loss/kl_divergence.yaml \
+	specs/loss/mse.yaml \
+	specs/loss/smooth_l1.yaml \
+	specs/loss/triplet_margin.yaml \
 	specs/matmul/batched.yaml \
 	specs/matmul/bias_gelu.yaml \
 	specs/matmul/conv2d_1x1.yaml \
@@ -146,8 +154,12 @@ nobase_dist_spec_DATA = \
 	specs/scan/compact.yaml \
 	specs/sort/bitonic.yaml \
 	specs/sort/radix_pass.yaml \
+	specs/stencil/avg_pool1d.yaml \
 	specs/stencil/avg_pool2d.yaml \
+	specs/stencil/avg_pool3d.yaml \
 	specs/stencil/blur.yaml \
 	specs/stencil/heat.yaml \
+	specs/stencil/max_pool1d.yaml \
 	specs/stencil/max_pool2d.yaml \
+	specs/stencil/max_pool3d.yaml \
 	specs/sync/spin_lock.yaml
