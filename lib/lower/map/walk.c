@@ -35,6 +35,7 @@ struct survey {
     unsigned steps;
     /* bits of the widest element, and of all inputs', that move along all axes */
     uint32_t most, in_bits;
+    uint32_t depth; /* intermediates around what is looked at */
 };
 
 /* The number of terms of a reduction; false when it is not constant or too large. */
@@ -54,6 +55,26 @@ static bool count_terms(const struct lang_expr *e, uint64_t *n)
     return true;
 }
 
+enum { FEW = 8 };
+
+/* The same of a reduction of the results' own equation. */
+static bool is_shared(const struct survey *s, const struct lang_expr *e, uint64_t terms)
+{
+    bool all = true;
+    for (uint32_t i = 0; i < s->eq->nindex; i++)
+        all = all && inspect_mentions(e, 1, &s->eq->index[i]);
+    return s->depth == 0 && !all && terms > FEW;
+}
+
+/* Is it a reduction of more than a few terms that has fewer indices than the results? Many of these
+ * would compute it again, a norm's sum over channels each of the channels. */
+static bool is_shared_reduction(const struct survey *s, const struct lang_equation *eq)
+{
+    const struct lang_expr *r = inspect_reduction(s->g, eq->rhs);
+    uint64_t terms;
+    return r && eq->nindex < s->eq->nindex && (!count_terms(r, &terms) || terms > FEW);
+}
+
 /* Adds to *cost the operations that an element takes, intermediates and short reductions written
  * out. */
 static bool survey_expr(struct survey *s, const struct lang_expr *e, double *cost)
@@ -66,6 +87,9 @@ static bool survey_expr(struct survey *s, const struct lang_expr *e, double *cos
     if (e->kind == E_REDUCE && !count_terms(e, &terms))
         return lower_lacks(s->why, e->span, "%s is a reduction of many terms",
                            lang_reduce_name(e->reduce));
+    if (e->kind == E_REDUCE && is_shared(s, e, terms))
+        return lower_lacks(s->why, e->span, "several results need this %s",
+                           lang_reduce_name(e->reduce));
     for (uint32_t i = 0; i < e->nargs; i++)
         if (!survey_expr(s, e->args[i], &inner))
             return false;
@@ -73,8 +97,14 @@ static bool survey_expr(struct survey *s, const struct lang_expr *e, double *cos
         return false;
     const bool tensor = e->kind == E_INDEX || (e->kind == E_NAME && (e->sym->kind == SYM_TENSOR ||
                                                                      e->sym->kind == SYM_BUFFER));
-    if (tensor && cg_is_defined(s->g, e->sym) && !survey_expr(s, e->sym->def->rhs, &inner))
+    if (tensor && cg_is_defined(s->g, e->sym) && is_shared_reduction(s, e->sym->def))
+        return lower_lacks(s->why, e->span, "several results need the reduction '%s'",
+                           e->sym->name);
+    const bool is_made = tensor && cg_is_defined(s->g, e->sym);
+    s->depth += is_made;
+    if (is_made && !survey_expr(s, e->sym->def->rhs, &inner))
         return false;
+    s->depth -= is_made;
     *cost += inner * (double)terms;
     return *cost <= MOST_COST ||
            lower_lacks(s->why, e->span, "'%s' takes too many operations", s->eq->sym->name);
