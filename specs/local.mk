@@ -152,6 +152,16 @@ nobase_dist_spec_DATA = \
 	specs/reduce/variance.yaml \
 	specs/scan/block_scan.yaml \
 	specs/scan/compact.yaml \
+	specs/scan/cummax.yaml \
+	specs/scan/cumprod.yaml \
+	specs/scan/cumsum.yaml \
+	specs/scan/cumsum_columns.yaml \
+	specs/scan/cumsum_exclusive.yaml \
+	specs/scan/cumsum_masked.yaml \
+	specs/scan/cumsum_reverse.yaml \
+	specs/scan/offsets.yaml \
+	specs/scan/prefix_sum.yaml \
+	specs/scan/running_mean.yaml \
 	specs/sort/bitonic.yaml \
 	specs/sort/radix_pass.yaml \
 	specs/stencil/avg_pool1d.yaml \

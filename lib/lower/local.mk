@@ -20,6 +20,8 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lower/row/scalar.c lib/lower/row/strategy.c lib/lower/row/walk.c \
 	lib/lower/reduce/reduce.h lib/lower/reduce/form.c lib/lower/reduce/plan.c lib/lower/reduce/reduce.c \
 	lib/lower/reduce/strategy.c lib/lower/reduce/sweep.c lib/lower/reduce/value.c lib/lower/reduce/walk.c \
+	lib/lower/scan/scan.h lib/lower/scan/column.c lib/lower/scan/form.c lib/lower/scan/look.c lib/lower/scan/plan.c lib/lower/scan/row.c \
+	lib/lower/scan/strategy.c lib/lower/scan/value.c \
 	lib/lower/chain/chain.h lib/lower/chain/form.h lib/lower/chain/anew.c lib/lower/chain/any.c lib/lower/chain/begin.c lib/lower/chain/bring.c lib/lower/chain/columns.c lib/lower/chain/form.c lib/lower/chain/pack.c lib/lower/chain/products.c lib/lower/chain/range.c lib/lower/chain/runs.c lib/lower/chain/running.c lib/lower/chain/candidates.c \
 	lib/lower/chain/along.c lib/lower/chain/end.c lib/lower/chain/fall.c lib/lower/chain/lift.c lib/lower/chain/losses.c lib/lower/chain/rough.c lib/lower/chain/mma.c lib/lower/chain/walk.c lib/lower/chain/multiply.c lib/lower/chain/narrow.c lib/lower/chain/split.c lib/lower/chain/store.c lib/lower/chain/strategy.c lib/lower/chain/rows.c lib/lower/chain/skip.c lib/lower/chain/repair.c lib/lower/chain/tile.c lib/lower/chain/words.c \
 	lib/lower/chain/mma.h lib/lower/chain/wgmma.h lib/lower/chain/fits.c lib/lower/chain/items.c lib/lower/chain/load.c lib/lower/chain/turn.c lib/lower/chain/sheets.c lib/lower/chain/wgmma.c \

@@ -1,6 +1,6 @@
 /* Checked specs -> one PTX module with its launch contract.
  *
- *   spec -> stages, each by a strategy (matmul, reduce, row, map, naive)
+ *   spec -> stages, each by a strategy (strategies.def)
  *        -> instructions through cg/cg.h -> passes over them (pass/pass.h) -> ptx_module
  *
  * The same input gives the same bytes: nothing depends on addresses, time or the machine. Every

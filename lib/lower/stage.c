@@ -516,16 +516,52 @@ static bool is_product(struct cg *g, const struct lower_stage *s)
     return false;
 }
 
-/* Stores sums of products one by one, until what is left of the group fits; the last is its own. */
+static bool is_prefix(struct cg *g, const struct lower_stage *s)
+{
+    struct buf why = buf_in(g->a);
+    for (size_t i = 0; i < nstrategies; i++)
+        if (strategies[i]->takes_prefixes && schedule_analyse(g, strategies[i], s, &why))
+            return true;
+    return false;
+}
+
+/* Stores prefixes that have a name, wherever they are read, until what is left of the group fits:
+ * those that go another way than others can't be computed with them. */
+static bool store_prefixes(struct stages *p, const struct group *gr, bool *any)
+{
+    struct cg *g = p->g;
+    const struct lower_stage *s = stage_of(g, gr->eq, gr->n, "");
+    equation_list seen = {0}, all = {0};
+    for (uint32_t i = 0; i < gr->n; i++)
+        find_costly(p, gr->eq[i]->rhs, gr->eq[i], true, &seen, &all);
+    for (size_t i = 0; i < all.n; i++) {
+        const struct cg_home *home = cg_home_of(g, all.v[i]->sym);
+        if ((home && home->is_stored) || all.v[i]->sym->kind != SYM_TENSOR ||
+            !is_prefix(g, stage_of(g, &all.v[i], 1, "")))
+            continue;
+        *any = true;
+        if (!store(p, &all, i))
+            return false;
+        if (schedule_fits(g, s))
+            return true;
+    }
+    return true;
+}
+
+/* Stores sums of products and prefixes one by one, until what is left of the group fits; the last
+ * is its own. */
 static bool store_products(struct stages *p, const struct group *gr, bool *any)
 {
     const struct lower_stage *s = stage_of(p->g, gr->eq, gr->n, "");
     *any = false;
+    if (!store_prefixes(p, gr, any) || (*any && schedule_fits(p->g, s)))
+        return !p->g->failed;
     for (uint32_t i = 0; i < gr->n; i++) {
         uint32_t from = 0;
         equation_list one = {0};
         while (outline_next(p->g, gr->eq[i], &from, &one)) {
-            if (!is_product(p->g, stage_of(p->g, one.v, 1, ""))) {
+            const struct lower_stage *alone = stage_of(p->g, one.v, 1, "");
+            if (!is_product(p->g, alone) && !is_prefix(p->g, alone)) {
                 outline_undo(p->g, &from);
                 continue;
             }

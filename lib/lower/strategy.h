@@ -37,6 +37,9 @@ struct strategy {
     /* The terms of its sums are products: such a sum is worth a stage of its own, and what is left
      * of the equations is best done at once after it. */
     bool takes_products;
+    /* Its reductions are prefixes: what it does not compute with others is worth a stage of its
+     * own, too. */
+    bool takes_prefixes;
     /* It computes intermediates of more elements than it stores, as it goes: a stage that it takes
      * is better left whole. */
     bool streams;

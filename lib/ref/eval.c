@@ -38,6 +38,7 @@ void ref_frame_close(struct frame *f)
     free(f->slot);
     free(f->acc);
     ref_keeps_free(f->kept, f->p ? f->p->nacc : 0);
+    ref_so_far_free(f->so_far, f->p ? f->p->nacc : 0);
     *f = (struct frame){0};
 }
 
@@ -48,7 +49,8 @@ bool ref_frame_open(struct frame *f, struct program *p, bool on_demand)
     f->slot = aligned_alloc(64, slots);
     f->acc = ref_acc_new(p->nacc);
     f->kept = ref_keeps_new(p->nacc);
-    if (!f->slot || !f->acc || !f->kept) {
+    f->so_far = ref_so_far_new(p->nacc);
+    if (!f->slot || !f->acc || !f->kept || !f->so_far) {
         ref_frame_close(f);
         return false;
     }

@@ -1,5 +1,6 @@
 lib_libkaiocore_la_SOURCES += \
 	lib/ref/accuracy.c \
+	lib/ref/acc.h \
 	lib/ref/arith.c \
 	lib/ref/compare.c \
 	lib/ref/compare.h \
@@ -26,6 +27,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/ref/report.h \
 	lib/ref/rescale.c \
 	lib/ref/rows.c \
+	lib/ref/so_far.c \
 	lib/ref/storage.c lib/ref/storage.h \
 	lib/ref/sum.c \
 	lib/ref/table.c

@@ -9,7 +9,7 @@
  */
 #include <config.h>
 
-#include "ref/program.h"
+#include "ref/acc.h"
 
 #include <stdlib.h>
 
@@ -178,6 +178,43 @@ static void read_node(struct reads *s, const struct node *n)
     s->met[n->slot] = true;
 }
 
+/* The equation's indices that a reduction's terms and one end of its range depend on; *outside:
+ * something that was computed before, too. */
+static struct reads reads_of_terms(struct arena *a, const struct program *p,
+                                   const struct equation *eq, const struct reduce *r,
+                                   const struct node *end)
+{
+    struct reads s = {
+        .eq = eq, .met = ARENA_ARRAY(a, p->nslot, bool), .bound = ARENA_ARRAY(a, p->nslot, bool)};
+    s.bound[r->loop[0].slot] = true;
+    read_node(&s, end);
+    read_node(&s, r->body);
+    return s;
+}
+
+/* Are there indices that only the other end of the range depends on? Then terms may go on from
+ * those of other elements. */
+static bool goes_on(struct arena *a, const struct program *p, const struct equation *eq,
+                    struct reduce *r, const bool *read, const struct node *end)
+{
+    const struct reads s = reads_of_terms(a, p, eq, r, end);
+    uint32_t found = 0;
+    bool other = false;
+    for (uint32_t k = eq->first_index; k < eq->first_index + eq->nindex; k++) {
+        other |= read[k] && !s.met[k];
+        if (s.met[k] && !s.bound[k] && found++ < REF_KEYS)
+            r->term_key[found - 1] = k;
+    }
+    r->nterm_key = found;
+    return other && found <= REF_KEYS && !s.outside;
+}
+
+/* Such take their terms in the order of the index. */
+static bool is_arg(const struct reduce *r)
+{
+    return r->kind == RED_ARGMAX || r->kind == RED_ARGMIN;
+}
+
 void ref_reduce_keys(struct arena *a, const struct program *p, const struct equation *eq,
                      const struct node *n, uint32_t around)
 {
@@ -192,4 +229,10 @@ void ref_reduce_keys(struct arena *a, const struct program *p, const struct equa
     /* a recurrence reads what it has not computed yet */
     r->keeps = found < around && found <= REF_KEYS && !s.outside && !eq->recurrence;
     r->nkey = r->keeps ? found : 0;
+    if (r->nloop != 1 || eq->recurrence || eq->nindex > REF_ALONG)
+        return;
+    if (goes_on(a, p, eq, r, s.met, r->loop[0].lo))
+        r->so_far = REF_GROWS;
+    else if (!is_arg(r) && goes_on(a, p, eq, r, s.met, r->loop[0].hi))
+        r->so_far = REF_SHRINKS;
 }

@@ -124,6 +124,10 @@ struct reduce {
     /* its values are kept: of the indices around it, it depends on those in these slots alone */
     bool keeps;
     uint32_t nkey, key[REF_KEYS];
+    /* Its terms, and where its range begins (REF_GROWS) or ends, depend on the indices in these
+     * slots alone; where it ends, or begins, on others, too. */
+    enum { REF_ANY_RANGE, REF_GROWS, REF_SHRINKS } so_far;
+    uint32_t nterm_key, term_key[REF_KEYS];
 };
 
 struct reduction {
@@ -150,9 +154,10 @@ struct frame {
     struct program *p;
     struct vec *slot;
     struct acc *acc;
-    struct keeps *kept;  /* by accumulator; those of a reduction that keeps none stay empty */
-    struct table **memo; /* on demand: one table per tensor; NULL in dense mode */
-    struct equation *eq; /* being evaluated */
+    struct keeps *kept;    /* by accumulator; those of a reduction that keeps none stay empty */
+    struct so_far *so_far; /* the same */
+    struct table **memo;   /* on demand: one table per tensor; NULL in dense mode */
+    struct equation *eq;   /* being evaluated */
     uint64_t operations;
     bool failed;
     struct span fail_span;
@@ -304,6 +309,10 @@ node_eval ref_reduce_once;
  * indices. */
 void ref_reduce_keys(struct arena *a, const struct program *p, const struct equation *eq,
                      const struct node *n, uint32_t around);
+
+/* so_far.c: what n reductions have gathered; NULL: no memory. */
+struct so_far *ref_so_far_new(uint32_t n);
+void ref_so_far_free(struct so_far *t, uint32_t n);
 
 /* eval.c: evaluates eq for n <= LANES elements given by their numbers in what is evaluated of its
  * tensor, and stores them. */

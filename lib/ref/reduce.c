@@ -1,26 +1,9 @@
 #include <config.h>
 
+#include "ref/acc.h"
 #include "ref/product.h"
 
 #include <stdlib.h>
-
-/* Per lane: what a reduction has gathered. */
-struct acc {
-    double s[LANES], c[LANES];      /* sum and its compensation; the product; the best value */
-    double m[LANES];                /* sum of magnitudes, errors included; product of magnitudes */
-    double up[LANES];               /* sum of the positive terms */
-    double es[LANES];               /* sum of the terms' errors; the error of the best */
-    double quantum[LANES];          /* every term is a multiple of it; 0: not known to be exact */
-    double sure[LANES], top[LANES]; /* extremes: the greatest lower and upper bound seen; of a
-                                       product's partial ones */
-    bool any[LANES];                /* argmax: a number was seen */
-    int64_t i[LANES];               /* integers */
-    int64_t best[LANES], lo[LANES], hi[LANES]; /* argmax: the index, and the candidates' range */
-    uint8_t met[LANES];                        /* products: MET_ */
-    uint64_t n[LANES], terms[LANES];
-    double bare[LANES]; /* large terms without what may be taken out of the sum */
-    double far[LANES];  /* of sums by tensor cores: struct ref_sum */
-};
 
 enum { MET_NAN = 1, MET_ZERO = 2, MET_INF = 4 };
 
@@ -34,7 +17,7 @@ static bool wants_max(enum lang_reduce k)
     return k == RED_MAX || k == RED_ARGMAX;
 }
 
-static void acc_start(const struct reduce *r, struct acc *a)
+void ref_acc_start(const struct reduce *r, struct acc *a)
 {
     memset(a, 0, sizeof *a);
     enum dtype t = r->body->type;
@@ -319,9 +302,11 @@ static const struct vec *body_value(struct frame *f, const struct reduce *r, con
 
 /* Few lanes and a long loop: the lanes run along the loop instead, one outer lane after the
  * other. */
-static void along(struct frame *f, const struct reduce *r, struct acc *a, const struct loop *loop,
-                  int l, uint8_t state, int64_t lo, int64_t hi, struct vec *saved)
+void ref_acc_along(struct frame *f, const struct reduce *r, struct acc *a, int l, uint8_t state,
+                   int64_t lo, int64_t hi)
 {
+    const struct loop *loop = &r->loop[r->nloop - 1];
+    struct vec saved[REF_ALONG];
     for (uint32_t k = 0; k < r->nindex; k++)
         saved[k] = f->slot[r->first_index + k];
     for (uint32_t k = 0; k < r->nindex; k++)
@@ -343,14 +328,9 @@ static void along(struct frame *f, const struct reduce *r, struct acc *a, const 
         f->slot[r->first_index + k] = saved[k];
 }
 
-struct range {
-    int64_t lo[LANES], hi[LANES], min, max;
-    int lanes;
-};
-
 /* The loop's range in every lane. A bound that is not exact makes the lane's result unknown. */
-static void loop_range(struct frame *f, const struct loop *loop, const uint8_t *mask, struct acc *a,
-                       struct range *g)
+void ref_loop_range(struct frame *f, const struct loop *loop, const uint8_t *mask, struct acc *a,
+                    struct ref_range *g)
 {
     const struct vec *lo = NULL, *hi;
     if (loop->lo) {
@@ -361,7 +341,7 @@ static void loop_range(struct frame *f, const struct loop *loop, const uint8_t *
     if (loop->hi->eval)
         loop->hi->eval(f, loop->hi, mask);
     hi = node_out(f, loop->hi);
-    *g = (struct range){.min = INT64_MAX, .max = INT64_MIN};
+    *g = (struct ref_range){.min = INT64_MAX, .max = INT64_MIN};
     for (int l = 0; l < LANES; l++) {
         if (!mask[l])
             continue;
@@ -382,14 +362,13 @@ static void run_loop(struct frame *f, const struct reduce *r, struct acc *a, uin
 {
     const struct loop *loop = &r->loop[depth];
     bool last = depth + 1 == r->nloop;
-    struct range g;
-    loop_range(f, loop, mask, a, &g);
+    struct ref_range g;
+    ref_loop_range(f, loop, mask, a, &g);
     if (last && g.lanes && g.lanes <= LANES / 8 && g.max - g.min >= 8) {
-        struct vec saved[32];
-        if (r->nindex <= 32) {
+        if (r->nindex <= REF_ALONG) {
             for (int l = 0; l < LANES; l++)
                 if (mask[l] && g.lo[l] < g.hi[l])
-                    along(f, r, a, loop, l, mask[l], g.lo[l], g.hi[l], saved);
+                    ref_acc_along(f, r, a, l, mask[l], g.lo[l], g.hi[l]);
             return;
         }
     }
@@ -488,19 +467,20 @@ void ref_reduce(struct frame *f, const struct node *n, const uint8_t *mask)
     const struct reduce *r = n->reduce;
     struct acc *a = &f->acc[r->acc];
     struct vec *o = node_out(f, n);
-    uint8_t left[LANES];
+    uint8_t left[LANES], some[LANES];
     if (r->product) {
         ref_product_read(r->product, f, mask, o, left);
         if (!mask_any(left))
             return;
         mask = left;
     }
-    acc_start(r, a);
-    run_loop(f, r, a, 0, mask);
+    ref_acc_start(r, a);
+    if (!r->so_far || ref_so_far(f, r, a, mask, some))
+        run_loop(f, r, a, 0, r->so_far ? some : mask);
     if (r->kind == RED_ARGMAX || r->kind == RED_ARGMIN) { /* over nothing: where the range starts */
-        struct range g;
+        struct ref_range g;
         struct acc none = {.n = {0}};
-        loop_range(f, &r->loop[0], mask, &none, &g);
+        ref_loop_range(f, &r->loop[0], mask, &none, &g);
         for (int l = 0; l < LANES; l++)
             if (mask[l] && !a->n[l])
                 a->best[l] = a->lo[l] = a->hi[l] = g.lo[l];
@@ -529,9 +509,9 @@ bool ref_reduce_accepts(struct frame *f, const struct node *n, int64_t got)
     const struct acc *a = &f->acc[r->acc];
     if (f->failed || r->is_int)
         return !f->failed && got == a->best[0];
-    struct range g;
+    struct ref_range g;
     struct acc none = {.n = {0}};
-    loop_range(f, &r->loop[0], mask, &none, &g);
+    ref_loop_range(f, &r->loop[0], mask, &none, &g);
     if (got < g.lo[0] || got >= g.hi[0])
         return false;
     double sure = a->sure[0];

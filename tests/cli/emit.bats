@@ -113,6 +113,7 @@ END
         case $strategy in
             chain) y='[n]' compute='y[i] = sum[j](abs(sum[l](x[i, l] * x[j, l])))' ;;
             matmul) y='[n, n]' compute='y[i, j] = sum[l](x[i, l] * x[l, j])' ;;
+            scan) y='[n, n]' compute='y[i, j] = sum[l in 0..j + 1](x[i, l])' ;;
             reduce) y='[n]' compute='y[j] = sum[l](x[l, j])' ;;
             row) y='[n, n]' compute='y[i, j] = x[i, j] / sum[l](x[i, l])' ;;
             *) y='[n, n]' compute='y[i, j] = x[i, j]' ;;

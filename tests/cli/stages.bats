@@ -51,10 +51,10 @@ setup() {
     run -0 --separate-stderr kaio-emit --explain -v --kernel=beyond data/stages.yaml
     [[ $output == *"beyond_s: strategy naive"*"beyond_p: ranges that end before their dimension are conditions"* ]]
     # a window is none of these, nor is a sum up to each element
-    for e in 'sum[k in i..i + 3](x[r, k])' 'sum[k in 0..i + 1](x[r, k])'; do
-        printf '%s\n' 'kernel: k' 'params:' '  x: in f32[n, m]' '  y: out f32[n, m - 3]' 'compute: |' "  y[r, i] = $e" >"$BATS_TEST_TMPDIR/k.yaml"
+    for e in 'naive sum[k in i..i + 3](x[r, k])' 'scan sum[k in 0..i + 1](x[r, k])'; do
+        printf '%s\n' 'kernel: k' 'params:' '  x: in f32[n, m]' '  y: out f32[n, m - 3]' 'compute: |' "  y[r, i] = ${e#* }" >"$BATS_TEST_TMPDIR/k.yaml"
         run -0 --separate-stderr kaio-emit --explain -v "$BATS_TEST_TMPDIR/k.yaml"
-        [[ $output == *"strategy naive"* && $output != *"are conditions"* ]]
+        [[ $output == *"strategy ${e%% *}"* && $output != *"are conditions"* ]]
     done
 }
 

@@ -1,0 +1,82 @@
+# The scan strategy: prefixes in one pass. On the simulator with all checks, which knows the memory model that looking back at
+# other blocks relies on; through ptxas where there is one.
+bats_require_minimum_version 1.5.0
+
+load equations
+
+strategies() { # what computes each stage of k.yaml
+    kaio-emit --explain -v k.yaml 2>/dev/null | sed -n 's/.*: strategy //p' | tr '\n' ' '
+}
+
+@test "every kind of prefix computes what its mathematics says, under every check" {
+    for target in sm_70 sm_90; do
+        run -0 kaio-verify --run --all -d cpu --check -t $target data/scans.yaml
+        [[ $output == *" passed, 0 failed, "*" skipped" ]]
+    done
+}
+
+@test "random shapes have the same results, twice" {
+    for kernel in inclusive exclusive reversed reversed_exclusive shifted tiles columns columns_reversed channels; do
+        run -0 kaio-verify --run --all -d cpu --check --shapes=6:7 --repeat --kernel=$kernel data/scans.yaml
+        [[ $output == *" passed, 0 failed, "* ]]
+    done
+}
+
+@test "none is left to naive, and hardly a register spills" {
+    kaio-emit --explain -v data/scans.yaml >explained
+    run ! grep 'strategy naive' explained
+    [ "$(grep -c ': strategy scan' explained)" -ge "$(grep -c '^kernel: ' data/scans.yaml)" ]
+    [ -n "$ptxas" ] || skip "no ptxas"
+    kaio-emit -t sm_90 data/scans.yaml >r.ptx
+    "$ptxas" -v -arch=sm_90 -o r.cubin r.ptx 2>log
+    [ "$(grep -c 'bytes spill stores' log)" = "$(grep -c '^.visible .entry' r.ptx)" ]
+    # ptxas saves one to three for another block of a multiprocessor
+    ! grep 'bytes spill stores' log | grep -vE ' ([048]|12) bytes spill stores'
+}
+
+@test "a long row has a block for each tile, a short one lanes of a warp, and columns threads of their own" {
+    kernel 'x: in f32[r, n]; y: out f32[r, n]' 'y[i, j] = sum[k in 0..j + 1](x[i, k])' >k.yaml
+    run -0 kaio-emit --explain -v -D r=1 -D n=67108864 k.yaml
+    [[ $output == *"along n, a block of 256 threads for each tile of a row, 4 x 4 elements of each"* ]]
+    run -0 kaio-emit --explain -v -D r=8192 -D n=8192 k.yaml
+    [[ $output == *"along n, a block of 512 threads for each row, 4 x 4 elements of each"* ]]
+    run -0 kaio-emit --explain -v -D r=8192 -D n=128 k.yaml
+    [[ $output == *"along n, 8 threads for each row, 4 x 4 elements of each"* ]]
+    # each element is loaded and stored once, 16 bytes at a time
+    kaio-emit -D r=8192 -D n=8192 k.yaml >k.ptx
+    [ "$(grep -c 'ld.global.*v4.f32' k.ptx)" = 4 ]
+    [ "$(grep -c 'st.global.*v4.f32' k.ptx)" = 4 ]
+    kernel 'x: in f32[r, n]; y: out f32[r, n]' 'y[i, j] = sum[k in 0..i + 1](x[k, j])' >k.yaml
+    run -0 kaio-emit --explain -v -D r=512 -D n=1048576 k.yaml
+    [[ $output == *"down r, 256 threads side by side and 1 below each other, 8 x 4 elements of each"* ]]
+}
+
+@test "what other prefixes go another way, or are part of terms, is stored" {
+    kernel 'x: in f32[r, n]; y: out f32[r, n]' 'y[i, j] = sum[k in 0..j + 1](x[i, k]) * sum[k in j..n](x[i, k])' >k.yaml
+    [ "$(strategies)" = "scan scan " ]
+    kernel 'x: in f32[r, n]; y: out f32[r, n]' \
+        's[i, j < n] = sum[k in 0..j + 1](x[i, k]); t[i < r, j] = sum[k in 0..i + 1](x[k, j]); y[i, j] = s[i, j] * t[i, j]' >k.yaml
+    [ "$(strategies)" = "scan scan " ]
+    # a row's or a triangle's own terms are none of its business
+    kernel 'x: in f32[n, n]; y: out f32[n]' 'y[i] = sum[k in 0..i + 1](x[i, k])' >k.yaml
+    [ "$(strategies)" = "reduce " ]
+}
+
+@test "a schedule says how many threads share a row, and how many vectors they hold" {
+    kernel 'x: in f32[r, n]; y: out f32[r, n]' 'y[i, j] = sum[k in 0..j + 1](x[i, k])' >plain.yaml
+    { cat plain.yaml; echo 'schedule: {threads: 16, held: 2, vector: 2}'; } >k.yaml
+    run -0 kaio-emit --explain -v k.yaml
+    [[ $output == *"along n, 16 threads for each row, 2 x 2 elements of each"* ]]
+    run -0 kaio-verify --run -d cpu --check k.yaml r=5 n=77
+    run -0 kaio-verify --run -d cpu --check k.yaml r=5 n=78
+    { cat plain.yaml; echo 'schedule: {threads: 24}'; } >k.yaml
+    run -2 kaio-emit k.yaml
+    [[ $output == *"threads"*"power of two"* ]]
+}
+
+@test "the reference takes as long for a row as the row" {
+    kernel 'x: in f32[n]; y: out f32[n]; z: out f32[n]' 'y[i] = sum[k in 0..i + 1](x[k]); z[i] = max[k in i..n](x[k])' >k.yaml
+    kaio-emit k.yaml >k.ptx
+    # 2^33 terms if each element took its own
+    run -0 timeout 60 kaio-verify --run --all -d cpu --fill=normal --code=generic k.yaml n=131072
+}
