@@ -162,6 +162,7 @@ nobase_dist_spec_DATA = \
 	specs/scan/offsets.yaml \
 	specs/scan/prefix_sum.yaml \
 	specs/scan/running_mean.yaml \
+	specs/scan/segmented_sum.yaml \
 	specs/sort/bitonic.yaml \
 	specs/sort/radix_pass.yaml \
 	specs/stencil/avg_pool1d.yaml \

@@ -35,6 +35,7 @@ strategy: cg
 map:      cg strategy
 row:      cg strategy
 reduce:   cg strategy
+scan:     cg strategy
 matmul:   cg strategy map
 simt:     cg strategy map matmul
 mma:      cg strategy map matmul

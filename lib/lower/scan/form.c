@@ -192,7 +192,35 @@ static int axis_and(const struct walk *w, const struct lang_expr *e, int64_t *ad
 struct range {
     int axis; /* -1: it is no prefix's */
     bool reversed, exclusive;
+    const struct lang_expr *bound; /* of a segment */
 };
+
+/* Is it something that is read, or rounded? Else it is as far from every element, which is a
+ * window's. */
+static bool bounds_segments(const struct lang_expr *e)
+{
+    const bool rounds = e->kind == E_BINARY &&
+                        (e->op == OP_DIV || e->op == OP_MOD || e->op == OP_SHR || e->op == OP_AND);
+    if (e->kind == E_INDEX || rounds)
+        return true;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (bounds_segments(e->args[i]))
+            return true;
+    return false;
+}
+
+/* A range from a segment's beginning, or to its end. */
+static struct range segment_of(const struct walk *w, const struct lang_symbol *k)
+{
+    int64_t add;
+    const bool reversed = bound_of(w, k->low)->axis >= 0 || axis_and(w, k->low, &add) >= 0;
+    struct range r = {.reversed = reversed, .bound = reversed ? k->dims[0] : k->low};
+    r.axis = axis_and(w, reversed ? k->low : k->dims[0], &add);
+    r.exclusive = add == (reversed ? 1 : 0);
+    if (!bounds_segments(r.bound))
+        r.axis = -1;
+    return r;
+}
 
 static struct range range_of(const struct walk *w, const struct lang_expr *e)
 {
@@ -209,9 +237,8 @@ static struct range range_of(const struct walk *w, const struct lang_expr *e)
     r.axis = axis_and(w, k->low, &add);
     r.reversed = true;
     r.exclusive = add == 1;
-    if (r.axis >= 0 && !inspect_same_expr(w->f->extent[r.axis], k->dims[0]))
-        r.axis = -1;
-    return r;
+    return r.axis >= 0 && inspect_same_expr(w->f->extent[r.axis], k->dims[0]) ? r
+                                                                              : segment_of(w, k);
 }
 
 /* All prefixes go the same way. */
@@ -245,6 +272,10 @@ static bool walk_prefix(struct walk *w, const struct lang_expr *e)
         return lower_lacks(w->why, e->span, "this %s is no prefix", lang_reduce_name(e->reduce));
     if (!take_axis(w, e, r) || !settle(w, e->index[0], (uint32_t)r.axis))
         return false;
+    if (r.bound && (e->reduce == RED_ARGMAX || e->reduce == RED_ARGMIN))
+        return lower_lacks(w->why, e->span, "this %s is of segments", lang_reduce_name(e->reduce));
+    if (r.bound && !walk_expr(w, r.bound))
+        return false;
     const size_t mark = w->bound.n;
     bind(w, e->index[0], (struct bound){.axis = r.axis, .is_term = true});
     w->in_term = true;
@@ -253,9 +284,9 @@ static bool walk_prefix(struct walk *w, const struct lang_expr *e)
     w->bound.n = mark;
     if (!good)
         return false;
-    f->result[f->nresult++] = (struct scan_result){e, r.exclusive};
-    f->has_exclusive |= r.exclusive;
-    f->registers += dtype_bits(e->args[0]->type) > 32 ? 2 : 1;
+    f->result[f->nresult++] = (struct scan_result){e, r.exclusive, r.bound};
+    f->has_segments |= r.bound != NULL;
+    f->registers += (dtype_bits(e->args[0]->type) > 32 ? 2U : 1U) + (r.bound ? 3U : 0U);
     return true;
 }
 

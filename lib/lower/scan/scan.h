@@ -7,6 +7,14 @@
  *     y[r, i, c] = sum[k in 0..i + 1](x[r, k, c])      inclusive; 0..i: exclusive
  *     y[r, i, c] = max[k in i..n](x[r, k, c])          reversed
  *
+ * A prefix may begin at a segment's beginning, which is read or computed:
+ *
+ *     y[i] = sum[k in first[i]..i + 1](x[k])
+ *
+ * What comes before an element that begins one is forgotten there. Whether it was a segment is seen
+ * at its end: of an element that begins elsewhere than the last that began one, the terms are added
+ * up for itself.
+ *
  * What stands before the scanned axis numbers the rows, what stands behind it the columns. Memory
  * is gone through once: what a thread has of a row is scanned in registers, then the threads' and
  * the warps' totals are, and what comes before the tile is carried from the tile before.
@@ -29,7 +37,7 @@ enum {
     SCAN_RANK = 8,
     SCAN_READS = 24,
     SCAN_RESULTS = 8,
-    SCAN_PARTS = 2 * SCAN_RESULTS,
+    SCAN_PARTS = 3 * SCAN_RESULTS,
     SCAN_LANES = 16,
     SCAN_HELD = 16,
     SCAN_OUTS = 64,
@@ -56,6 +64,10 @@ struct scan_read {
 struct scan_result {
     const struct lang_expr *e; /* the E_REDUCE */
     bool exclusive;
+    /* Where the element's segment begins, or behind which element it ends where prefixes are
+     * reversed: something that is read
+     * or rounded. NULL: where the dimension does. */
+    const struct lang_expr *bound;
 };
 
 /* What an index stands for, for as long as the stage is generated. */
@@ -67,7 +79,7 @@ struct scan_index {
 struct scan_form {
     const struct lower_stage *stage;
     uint32_t naxis, axis; /* the scanned one */
-    bool reversed, has_exclusive;
+    bool reversed, has_segments;
     struct lang_expr *extent[SCAN_RANK];
     uint32_t nresult;
     struct scan_result result[SCAN_RESULTS];
@@ -120,7 +132,7 @@ struct lang_expr *scan_depth(struct cg *g, const struct scan_plan *p);
 /* ---- scan/value.c ---------------------------------------------------------------------------- */
 
 /* What all results have come to somewhere: a value each, and behind it, of argmax and argmin, the
- * index. */
+ * index, and of segments 1 + the bound of the last that began, or 0. */
 struct scan_state {
     struct cg_val v[SCAN_PARTS];
 };

@@ -110,7 +110,10 @@ bool scan_lower(struct cg *g, void *form, const void *opt)
     for (uint32_t i = 0; i < n && !g->failed; i++) {
         lower_entry(g, f, &p[i], &all);
         struct lang_expr *when = p[i].when ? p[i].when : lx_bool(g->a, true);
-        lower_depth(g, lx_select(g->a, when, scan_depth(g, &p[i]), lx_int(g->a, 0)));
+        /* what is no segment is added up term by term */
+        lower_depth(g, f->has_segments
+                           ? NULL
+                           : lx_select(g->a, when, scan_depth(g, &p[i]), lx_int(g->a, 0)));
     }
     return !g->failed;
 }

@@ -16,12 +16,12 @@ static bool is_arg(const struct lang_expr *e)
     return e->reduce == RED_ARGMAX || e->reduce == RED_ARGMIN;
 }
 
-/* The part where result i's value is; its index is behind it. */
+/* The part where result i's value is; its index is behind it, or its segment's bound. */
 static uint32_t part_of(const struct scan *s, uint32_t i)
 {
     uint32_t n = 0;
     for (uint32_t k = 0; k < i; k++)
-        n += is_arg(s->f->result[k].e) ? 2 : 1;
+        n += is_arg(s->f->result[k].e) || s->f->result[k].bound ? 2 : 1;
     return n;
 }
 
@@ -37,6 +37,8 @@ struct scan_state scan_identity(struct scan *s)
         x.v[n++] = v.type == DT_BOOL ? cg_u32(e->reduce == RED_ALL) : v;
         if (is_arg(e))
             x.v[n++] = cg_int(DT_I64, NONE);
+        if (s->f->result[i].bound)
+            x.v[n++] = cg_u32(0);
     }
     return x;
 }
@@ -63,6 +65,11 @@ static void meet_result(struct scan *s, uint32_t i, uint32_t p, const struct sca
     const struct lang_expr *e = s->f->result[i].e;
     if (!is_arg(e)) {
         out->v[p] = meet_values(g, e->reduce, x->v[p], y->v[p]);
+        if (!s->f->result[i].bound)
+            return;
+        const int32_t begins = cg_reg(g, cg_binary(g, OP_NE, y->v[p + 1], cg_u32(0)));
+        out->v[p] = cg_select(g, begins, y->v[p], out->v[p]);
+        out->v[p + 1] = cg_select(g, begins, y->v[p + 1], x->v[p + 1]);
         return;
     }
     struct cg_val better = cg_binary(g, e->reduce == RED_ARGMAX ? OP_GT : OP_LT, y->v[p], x->v[p]);
@@ -305,6 +312,24 @@ static void take_best(struct scan *s, const struct lang_expr *e, struct cg_val v
     out[1] = cg_select(g, better, s->axis[s->f->axis], cg_int(DT_I64, NONE));
 }
 
+/* 1 + the bound of the element's segment. */
+static struct cg_val mark_of(struct scan *s, const struct scan_result *r)
+{
+    struct cg *g = s->g;
+    const struct cg_val bound = cg_convert(g, cg_index(g, cg_expr(g, r->bound)), DT_U32);
+    return cg_add(g, bound, cg_u32(1));
+}
+
+/* That where the element begins its segment, else 0. */
+static struct cg_val begun(struct scan *s, const struct scan_result *r)
+{
+    struct cg *g = s->g;
+    const struct cg_val mark = mark_of(s, r), here = cg_convert(g, s->axis[s->f->axis], DT_U32);
+    const struct cg_val own = cg_add(g, here, cg_u32(s->f->reversed ? 2 : 1));
+    const int32_t begins = cg_reg(g, cg_binary(g, OP_EQ, mark, own));
+    return cg_select(g, begins, mark, cg_u32(0));
+}
+
 static void take_terms(struct scan *s, struct scan_state *x)
 {
     struct cg *g = s->g;
@@ -318,6 +343,8 @@ static void take_terms(struct scan *s, struct scan_state *x)
             take_best(s, r->e, v, &x->v[p]);
         else
             x->v[p] = v.type == DT_BOOL ? cg_convert(g, v, DT_U32) : v;
+        if (r->bound)
+            x->v[p + 1] = begun(s, r);
     }
 }
 
@@ -334,6 +361,8 @@ void scan_terms(struct scan *s, uint32_t j)
     }
     cg_unguard(g, before);
 }
+
+static bool result(struct cg *g, const struct lang_expr *e, struct cg_val *v);
 
 /* ---- results --------------------------------------------------------------------------------- */
 
@@ -356,6 +385,35 @@ static struct cg_val index_of(struct scan *s, const struct scan_result *r, struc
     return cg_convert(g, cg_select(g, none, start, where), r->e->type);
 }
 
+/* Of a prefix from its segment's bound on: x.v[p], where that is the bound of the last segment that
+ * began; of nothing the identity; and else its terms one by one. */
+static struct cg_val of_segment(struct scan *s, uint32_t i, const struct scan_state *x)
+{
+    struct cg *g = s->g;
+    const struct scan_result *r = &s->f->result[i];
+    const uint32_t p = part_of(s, i), done = cg_label(g, "segment");
+    const struct cg_val here = s->axis[s->f->axis], bound = cg_index(g, cg_expr(g, r->bound));
+    struct cg_val end = here;
+    if (s->f->reversed && r->exclusive)
+        end = cg_binary(g, OP_ADD, here, cg_int(DT_I64, 1));
+    const enum lang_op ends = s->f->reversed ? OP_LE : r->exclusive ? OP_GE : OP_GT;
+    const struct cg_val is_empty = cg_binary(g, ends, bound, end);
+    const struct cg_val is_known = cg_binary(g, OP_EQ, x->v[p + 1], mark_of(s, r));
+    struct cg_val v = cg_select(g, cg_reg(g, is_empty), scan_identity(s).v[p], x->v[p]);
+    if (r->e->args[0]->type == DT_BOOL)
+        v = cg_binary(g, OP_NE, v, cg_u32(0));
+    const int32_t reg = cg_new_mutable(g, v.type);
+    cg_move(g, reg, v);
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LOR, is_empty, is_known)), true, done);
+    const size_t mark = cg_scope_open(g);
+    g->reduced = NULL;
+    cg_move(g, reg, cg_expr(g, r->e));
+    g->reduced = result;
+    cg_scope_close(g, mark);
+    cg_place(g, done);
+    return cg_freeze(g, cg_value(v.type, reg));
+}
+
 static bool result(struct cg *g, const struct lang_expr *e, struct cg_val *v)
 {
     struct scan *s = g->read_ctx;
@@ -372,6 +430,10 @@ static bool result(struct cg *g, const struct lang_expr *e, struct cg_val *v)
         struct scan_state x = *before;
         if (inside)
             meet_result(s, i, p, before, inside, &x);
+        if (r->bound) {
+            *v = of_segment(s, i, &x);
+            return true;
+        }
         *v = is_arg(e) ? index_of(s, r, x.v[p + 1]) : x.v[p];
         if (e->args[0]->type == DT_BOOL && !is_arg(e))
             *v = cg_binary(g, OP_NE, x.v[p], cg_u32(0));
@@ -461,6 +523,8 @@ void scan_open(struct scan *s)
         s->part[s->npart++] = t == DT_BOOL ? DT_U32 : t;
         if (is_arg(f->result[i].e))
             s->part[s->npart++] = DT_I64;
+        if (f->result[i].bound)
+            s->part[s->npart++] = DT_U32;
     }
     for (uint32_t i = 0; i < f->naxis; i++)
         s->n[i] = cg_extent(g, f->stage->eq[0]->sym, i);
