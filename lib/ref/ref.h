@@ -152,6 +152,9 @@ struct ref_output {
 /* A reduction that does not depend on all indices around it, but on REF_KEYS at most, is computed
  * once for those that it depends on, as far as its last REF_KEPT values reach. */
 enum { REF_KEYS = 4, REF_KEPT = 1 << 15 };
+/* Of one whose range alone depends on an index, by one of its ends, as prefixes', no element takes
+ * more than twice so many terms by itself: it goes on from what others have gathered. */
+enum { REF_STEP = 256 };
 
 struct ref;
 

@@ -2,7 +2,7 @@
  *
  *     y[r, i] = sum[k in 0..i + 1](x[r, k])        z[r, i] = sum[k in i..n](x[r, k])
  *
- * What has been gathered is kept after every STEP terms, counted from the end of the range that
+ * What has been gathered is kept after every REF_STEP terms, counted from the end of the range that
  * stays, so that an element goes on from there: without this all elements would take quadratic
  * time, and one of a long row as long as the row. The terms come in the same order whatever was
  * kept. Of a range that begins where it stays that is the order without this; else it is that of
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 /* PLACES: of rows, as indices number them. MOST: bytes of what is kept. */
-enum { STEP = 256, PLACES = 1024, MOST = 64 << 20 };
+enum { PLACES = 1024, MOST = 64 << 20 };
 
 /* One lane of struct acc. */
 struct gathered {
@@ -155,7 +155,7 @@ static bool go_on(struct frame *f, const struct reduce *r, struct acc *a, int la
 {
     struct so_far *t = &f->so_far[r->acc];
     struct steps *s = find(f, r, t, lane, base);
-    const uint64_t steps = (uint64_t)terms / STEP;
+    const uint64_t steps = (uint64_t)terms / REF_STEP;
     if (!s || !make_room(t, s))
         return false;
     if (s->n == 0)
@@ -164,14 +164,14 @@ static bool go_on(struct frame *f, const struct reduce *r, struct acc *a, int la
     uint64_t at = steps < s->n ? steps : s->n - 1;
     set_lane(a, lane, &s->v[at]);
     for (; at < steps && !f->failed; at++) {
-        take(f, r, a, lane, base, (int64_t)at * STEP, (int64_t)(at + 1) * STEP);
+        take(f, r, a, lane, base, (int64_t)at * REF_STEP, (int64_t)(at + 1) * REF_STEP);
         if (!make_room(t, s)) {
             set_lane(a, lane, &before);
             return false;
         }
         s->v[s->n++] = lane_of(a, lane);
     }
-    take(f, r, a, lane, base, (int64_t)steps * STEP, terms);
+    take(f, r, a, lane, base, (int64_t)steps * REF_STEP, terms);
     if (f->interrupted && *f->interrupted)
         ref_fail(f, SPAN_NONE, "interrupted");
     return true;
@@ -184,7 +184,7 @@ bool ref_so_far(struct frame *f, const struct reduce *r, struct acc *a, const ui
     ref_loop_range(f, &r->loop[0], mask, a, &g);
     memcpy(rest, mask, LANES);
     for (int l = 0; l < LANES && !f->failed; l++) {
-        if (mask[l] != LANE_ON || a->es[l] == INFINITY || g.hi[l] - g.lo[l] < 2 * STEP)
+        if (mask[l] != LANE_ON || a->es[l] == INFINITY || g.hi[l] - g.lo[l] < 2 * REF_STEP)
             continue;
         const int64_t base = r->so_far == REF_GROWS ? g.lo[l] : g.hi[l];
         if (go_on(f, r, a, l, base, g.hi[l] - g.lo[l]))

@@ -216,3 +216,11 @@ load equations
         cmp "$BATS_TEST_TMPDIR/sm_80.bin" "$BATS_TEST_TMPDIR/sm_89.bin"
     done
 }
+
+@test "a pooling window of 11 x 11 elements is written out, not a thread's loop" {
+    printf '%s\n' 'kernel: k' 'params:' '  x: in f32[b, c, h, w]' '  y: out f32[b, c, h / 11, w / 11]' 'compute: |' \
+        '  y[z,f,i,j] = sum[u < 11, v < 11](x[z,f,i*11+u,j*11+v]) / 121' >"$BATS_TEST_TMPDIR/k.yaml"
+    run -0 --separate-stderr kaio-emit --explain -v "$BATS_TEST_TMPDIR/k.yaml"
+    [[ $output == *"k: strategy map"* && -z $stderr ]]
+    kaio-verify --run -d cpu --check "$BATS_TEST_TMPDIR/k.yaml" b=2 c=2 h=35 w=68
+}

@@ -82,13 +82,27 @@ static double times_of(const struct walk *w, const struct lang_expr *e)
     return once ? fmin(keys, all) : all;
 }
 
+/* Does an index only say where the range begins, so that elements go on from others (ref.h)? */
+static bool goes_on(const struct walk *w, const struct lang_expr *e)
+{
+    const struct lang_expr *low = e->nindex == 1 ? e->index[0]->low : NULL;
+    bool found = false;
+    for (size_t k = 0; low && k < w->around.n; k++) {
+        const struct lang_symbol *s = w->around.v[k];
+        found |= cost_reads(low, s) && !cost_reads(e->index[0]->dims[0], s) &&
+                 !cost_reads(e->args[0], s);
+    }
+    return found && e->reduce != RED_ARGMAX && e->reduce != RED_ARGMIN;
+}
+
 /* The most terms of a reduction below e, in all elements. */
 static double terms_of(struct walk *w, const struct lang_expr *e)
 {
     double most = 0;
     const size_t n = w->around.n;
     if (e->kind == E_REDUCE) {
-        most = times_of(w, e) * product_of(w->a, w->in, e->index, e->nindex);
+        const double terms = product_of(w->a, w->in, e->index, e->nindex);
+        most = times_of(w, e) * (goes_on(w, e) ? fmin(terms, 2 * REF_STEP) : terms);
         for (uint32_t k = 0; k < e->nindex; k++)
             *VEC_PUSH(w->a, &w->around) = e->index[k];
     }
