@@ -93,13 +93,17 @@ void wgmma_range_tell(struct wgmma *s)
            ptx_vec(&g->b, 2, v));
 }
 
+/* By the lane that gives the stage back: it has read it then. */
 void wgmma_range_hear(struct wgmma *s)
 {
     struct cg *g = s->g;
+    const struct cg_val leads = cg_binary(g, OP_EQ, s->m->lane, cg_u32(0));
     for (uint32_t n = 0; n < s->shape->converts; n++) {
         const struct ptx_operand v[] = {ptx_r(cg_new(g, DT_U32)), ptx_r(cg_new(g, DT_U32))};
-        PTX(&g->b, "ld.shared.v2.b32", ptx_vec(&g->b, 2, v),
-            ptx_mem(s->ring.full, offset_of(s, n)));
+        PTX(&g->b, "mov.u32", v[0], ptx_imm(UINT32_MAX));
+        PTX(&g->b, "mov.u32", v[1], ptx_imm(0));
+        PTX_IF(&g->b, cg_reg(g, leads), "ld.shared.v2.b32", ptx_vec(&g->b, 2, v),
+               ptx_mem(s->ring.full, offset_of(s, n)));
         CG_ASSIGN(g, s->least, "min.u32", ptx_r(s->least), v[0]);
         CG_ASSIGN(g, s->most, "max.u32", ptx_r(s->most), v[1]);
     }
