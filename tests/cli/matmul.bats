@@ -151,7 +151,7 @@ END
     [[ $output == *"not matmul: line 7: the sum is of i64, not f32, f64 or i32"* ]]
     spec $'x: in f32[h, m, k]\nw: in f32[k, h, n]\ny: out f32[m, n]' 'y[i,j] = sum[p,l](x[p,i,l] * w[l,p,j])'
     explain k.yaml
-    [[ $output == *"not matmul: line 7: 'p' and the next index of the sum do not lie side by side in what is read"* ]]
+    [[ $output == *"rows i < m, columns j < n, terms p.l < h * k"* ]]
 }
 
 @test "a schedule may only say what there is" {

@@ -130,11 +130,53 @@ void cg_unguard(struct cg *g, struct cg_guard before)
     g->guard_varies = before.varies;
 }
 
+static const struct lang_expr *end_of(const struct lang_expr *e);
+
+static const struct lang_expr *end_of_quotient(const struct lang_expr *e)
+{
+    const struct lang_expr *all = end_of(e->args[0]);
+    all = all ? inspect_strip(all) : NULL;
+    return all && all->kind == E_BINARY && all->op == OP_MUL &&
+                   inspect_same_expr(all->args[1], e->args[1])
+               ? all->args[0]
+               : NULL;
+}
+
+/* An index, or quotients and rests of one: where its values end, which begin at 0. */
+static const struct lang_expr *end_of(const struct lang_expr *e)
+{
+    e = inspect_strip(e);
+    if (e->kind == E_NAME && e->sym->kind == SYM_INDEX && !e->sym->low)
+        return e->sym->dims[0];
+    if (e->kind != E_BINARY || (e->op != OP_DIV && e->op != OP_MOD))
+        return NULL;
+    if (e->op == OP_DIV)
+        return end_of_quotient(e);
+    return end_of(e->args[0]) ? e->args[1] : NULL;
+}
+
+/* The same where all numbers are known: 0 where they are not. */
+static int64_t known_end_of(const struct lang_expr *e)
+{
+    int64_t n, by;
+    e = inspect_strip(e);
+    if (e->kind == E_NAME && e->sym->kind == SYM_INDEX && !e->sym->low)
+        return lang_const_int(e->sym->dims[0], &n) && n > 0 ? n : 0;
+    if (e->kind != E_BINARY || (e->op != OP_DIV && e->op != OP_MOD) ||
+        !lang_const_int(e->args[1], &by) || by < 1)
+        return 0;
+    n = known_end_of(e->args[0]);
+    return n == 0 ? 0 : e->op == OP_DIV ? (n - 1) / by + 1 : n < by ? n : by;
+}
+
 bool cg_in_range(const struct lang_expr *sub, const struct lang_expr *dim)
 {
-    sub = inspect_strip(sub);
-    return sub->kind == E_NAME && sub->sym->kind == SYM_INDEX && !sub->sym->low &&
-           inspect_same_expr(sub->sym->dims[0], dim);
+    int64_t n;
+    const struct lang_expr *end = end_of(sub);
+    if (end && inspect_same_expr(end, dim))
+        return true;
+    const int64_t known = known_end_of(sub);
+    return inspect_strip(sub)->kind == E_BINARY && known && lang_const_int(dim, &n) && known <= n;
 }
 
 struct cg_val cg_inside(struct cg *g, struct cg_val subscript, struct cg_val extent)

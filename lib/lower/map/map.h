@@ -125,6 +125,11 @@ struct lower_stage map_merge(struct cg *g, const struct lower_stage *s, bool tel
  * stands for both, and the stage with it; NULL: something tells them apart. */
 struct lang_symbol *map_merge_sums(struct cg *g, struct lower_stage *s,
                                    struct lang_symbol *const *pair);
+/* The same, of neighbours that something tells apart: there a quotient and a rest of the new index
+ * stand for them. False, or NULL: a range depends on one of them. */
+bool map_fold(struct cg *g, struct lower_stage *s, uint32_t axis);
+struct lang_symbol *map_fold_sums(struct cg *g, struct lower_stage *s,
+                                  struct lang_symbol *const *pair);
 
 /* ---- map/walk.c: any map, along its outputs' last axis ---- */
 

@@ -14,6 +14,7 @@ struct merge {
     struct lang_symbol *const *pair; /* of the equation that is looked at: they become one */
     const struct lang_expr *extent;  /* of the second */
     struct lang_symbol *index;       /* of the copy, for both */
+    bool folds; /* where something tells them apart it reads a quotient and a rest of both */
     VEC(struct cg_home)
     alias; /* sym: the symbol with fewer dimensions; temp: the one that it was made of */
 };
@@ -103,12 +104,15 @@ static struct lang_symbol *merged(struct merge *m, struct lang_symbol *t, uint32
     return s;
 }
 
-/* The index that stands for both; its extent is set where that is known. */
-static struct lang_symbol *both(struct cg *g, struct lang_symbol *const *pair)
+/* The index that stands for both; its extent is set where that is known. Where quotients of it are
+ * read, its name is one without a comma. */
+static struct lang_symbol *both(struct merge *m)
 {
+    struct cg *g = m->g;
     struct lang_symbol *s = ARENA_NEW(g->a, struct lang_symbol);
-    *s = *pair[0];
-    s->name = arena_printf(g->a, "%s,%s", pair[0]->name, pair[1]->name);
+    *s = *m->pair[0];
+    s->name =
+        arena_printf(g->a, "%s%c%s", m->pair[0]->name, m->folds ? '.' : ',', m->pair[1]->name);
     s->dims = ARENA_ARRAY(g->a, 1, struct lang_expr *);
     return s;
 }
@@ -125,10 +129,50 @@ static void replace_indices(struct merge *m, struct lang_expr *e, const struct l
     }
 }
 
+static struct lang_expr *name_of(struct cg *g, struct lang_symbol *index, struct span at)
+{
+    struct lang_expr *e = ARENA_NEW(g->a, struct lang_expr);
+    *e = (struct lang_expr){
+        .kind = E_NAME, .type = DT_I64, .span = at, .name = index->name, .sym = index, .height = 1};
+    return e;
+}
+
+/* One of the pair, made of the index that stands for both. */
+static struct lang_expr *part(struct merge *m, bool second, struct span at)
+{
+    struct cg *g = m->g;
+    struct lang_expr *e = name_of(g, m->index, at), *whole = e;
+    int64_t n;
+    if (lang_const_int(m->extent, &n) && n == 1) {
+        if (second)
+            *e = (struct lang_expr){.kind = E_INT, .type = DT_I64, .span = at, .height = 1};
+        return e;
+    }
+    e = ARENA_NEW(g->a, struct lang_expr);
+    *e = (struct lang_expr){.kind = E_BINARY,
+                            .op = second ? OP_MOD : OP_DIV,
+                            .type = DT_I64,
+                            .span = at,
+                            .nargs = 2,
+                            .args = ARENA_ARRAY(g->a, 2, struct lang_expr *)};
+    e->args[0] = whole;
+    e->args[1] = widened(g, (struct lang_expr *)m->extent);
+    e->height = 1 + e->args[1]->height;
+    return e;
+}
+
+/* Is e, where axes are folded, one of the pair by itself? */
+static bool is_folded(const struct merge *m, const struct lang_expr *e)
+{
+    return m->folds && e->kind == E_NAME && (e->sym == m->pair[0] || e->sym == m->pair[1]);
+}
+
 static struct lang_expr *copy(struct merge *m, const struct lang_expr *from)
 {
     struct cg *g = m->g;
     from = cg_view(g, from);
+    if (is_folded(m, from))
+        return part(m, from->sym == m->pair[1], from->span);
     struct lang_expr *e = ARENA_NEW(g->a, struct lang_expr);
     *e = *from;
     e->args = ARENA_ARRAY(g->a, e->nargs, struct lang_expr *);
@@ -139,15 +183,10 @@ static struct lang_expr *copy(struct merge *m, const struct lang_expr *from)
         struct lang_expr *arg = copy(m, from->args[i]);
         if (from->kind == E_INDEX && !from->pad && is_pair(m, from, i)) {
             e->sym = merged(m, e->sym, e->nargs);
-            arg = ARENA_NEW(g->a, struct lang_expr);
-            *arg = (struct lang_expr){.kind = E_NAME,
-                                      .type = DT_I64,
-                                      .span = from->args[i]->span,
-                                      .name = m->index->name,
-                                      .sym = m->index,
-                                      .height = 1};
+            arg = name_of(g, m->index, from->args[i]->span);
             i++;
         }
+        e->height = arg->height >= e->height ? arg->height + 1 : e->height;
         e->args[e->nargs++] = arg;
     }
     if (e->pad)
@@ -161,7 +200,7 @@ static const struct lang_equation *merged_equation(struct merge *m, const struct
     struct cg *g = m->g;
     struct lang_equation *q = ARENA_NEW(g->a, struct lang_equation);
     m->pair = eq->index + axis;
-    m->index = both(g, m->pair);
+    m->index = both(m);
     *q = *eq;
     q->sym = merged(m, eq->sym, axis);
     m->index->dims[0] = q->sym->dims[axis];
@@ -174,14 +213,37 @@ static const struct lang_equation *merged_equation(struct merge *m, const struct
     return q;
 }
 
+/* Does the range of no sum depend on one of the pair? */
+static bool may_fold(const struct merge *m, const struct lang_expr *e)
+{
+    for (uint32_t i = 0; i < e->nindex; i++)
+        if ((e->index[i]->low && inspect_mentions(e->index[i]->low, 2, m->pair)) ||
+            inspect_mentions(e->index[i]->dims[0], 2, m->pair))
+            return false;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (!may_fold(m, e->args[i]))
+            return false;
+    return (!e->pad || may_fold(m, e->pad)) && e->height < LANG_MAX_HEIGHT / 2;
+}
+
 static bool fits(struct merge *m, const struct lower_stage *s, uint32_t axis)
 {
     for (uint32_t i = 0; i < s->n; i++) {
         m->pair = s->eq[i]->index + axis;
-        if (s->eq[i]->sym->mode == MODE_INOUT || !may_merge(m, s->eq[i]->rhs))
+        if (s->eq[i]->sym->mode == MODE_INOUT ||
+            !(m->folds ? may_fold(m, s->eq[i]->rhs) : may_merge(m, s->eq[i]->rhs)))
             return false;
     }
     return true;
+}
+
+/* The stage with axes `axis` and the next as one. */
+static void merge_axes(struct merge *m, struct lower_stage *s, uint32_t axis)
+{
+    const struct lang_equation **eq = ARENA_ARRAY(m->g->a, s->n, const struct lang_equation *);
+    for (uint32_t i = 0; i < s->n; i++)
+        eq[i] = merged_equation(m, s->eq[i], axis);
+    s->eq = eq;
 }
 
 struct lower_stage map_merge(struct cg *g, const struct lower_stage *stage, bool tell)
@@ -195,15 +257,54 @@ struct lower_stage map_merge(struct cg *g, const struct lower_stage *stage, bool
         m.extent = shape->dims[axis + 1];
         if (!fits(&m, &s, axis))
             continue;
-        const struct lang_equation **eq = ARENA_ARRAY(g->a, s.n, const struct lang_equation *);
-        for (uint32_t i = 0; i < s.n; i++)
-            eq[i] = merged_equation(&m, s.eq[i], axis);
         if (tell)
             lower_explain(g, "  %s and %s are one axis\n", s.eq[0]->index[axis]->name,
                           s.eq[0]->index[axis + 1]->name);
-        s.eq = eq;
+        merge_axes(&m, &s, axis);
     }
     return s;
+}
+
+bool map_fold(struct cg *g, struct lower_stage *s, uint32_t axis)
+{
+    const struct lang_symbol *shape = s->eq[0]->sym;
+    struct merge m = {.g = g, .folds = true};
+    if (axis + 1 >= shape->rank)
+        return false;
+    m.extent = shape->dims[axis + 1];
+    if (!fits(&m, s, axis))
+        return false;
+    merge_axes(&m, s, axis);
+    return true;
+}
+
+/* The index of the stage's sums that stands for both, without a look at whether it may. */
+static struct lang_symbol *merge_sums(struct merge *m, struct lower_stage *s)
+{
+    struct cg *g = m->g;
+    m->index = both(m);
+    m->index->dims[0] = product(g, m->pair[0]->dims[0], m->pair[1]->dims[0]);
+    const struct lang_equation **eq = ARENA_ARRAY(g->a, s->n, const struct lang_equation *);
+    for (uint32_t i = 0; i < s->n; i++) {
+        struct lang_equation *q = ARENA_NEW(g->a, struct lang_equation);
+        *q = *s->eq[i];
+        q->rhs = copy(m, s->eq[i]->rhs);
+        eq[i] = q;
+    }
+    s->eq = eq;
+    return m->index;
+}
+
+struct lang_symbol *map_fold_sums(struct cg *g, struct lower_stage *s,
+                                  struct lang_symbol *const *pair)
+{
+    struct merge m = {.g = g, .pair = pair, .extent = pair[1]->dims[0], .folds = true};
+    if (pair[0]->low || pair[1]->low)
+        return NULL;
+    for (uint32_t i = 0; i < s->n; i++)
+        if (!may_fold(&m, s->eq[i]->rhs))
+            return NULL;
+    return merge_sums(&m, s);
 }
 
 struct lang_symbol *map_merge_sums(struct cg *g, struct lower_stage *s,
@@ -215,15 +316,5 @@ struct lang_symbol *map_merge_sums(struct cg *g, struct lower_stage *s,
     for (uint32_t i = 0; i < s->n; i++)
         if (!may_merge(&m, s->eq[i]->rhs))
             return NULL;
-    m.index = both(g, pair);
-    m.index->dims[0] = product(g, pair[0]->dims[0], pair[1]->dims[0]);
-    const struct lang_equation **eq = ARENA_ARRAY(g->a, s->n, const struct lang_equation *);
-    for (uint32_t i = 0; i < s->n; i++) {
-        struct lang_equation *q = ARENA_NEW(g->a, struct lang_equation);
-        *q = *s->eq[i];
-        q->rhs = copy(&m, s->eq[i]->rhs);
-        eq[i] = q;
-    }
-    s->eq = eq;
-    return m.index;
+    return merge_sums(&m, s);
 }

@@ -266,8 +266,7 @@ static void merge_sums(struct cg *g, struct matmul_normal *n)
     }
 }
 
-/* map_merge() gave each equation symbols of its own. */
-static void share_axes(struct cg *g, struct matmul_normal *n)
+void matmul_share_axes(struct cg *g, struct matmul_normal *n)
 {
     struct lang_equation *eq = ARENA_ARRAY(g->a, n->stage.n, struct lang_equation);
     const struct lang_equation **list = ARENA_ARRAY(g->a, n->stage.n, const struct lang_equation *);
@@ -312,8 +311,10 @@ bool matmul_normalise(struct cg *g, const struct lower_stage *s, bool merges,
     memcpy(n->axis, axis, n->naxis * sizeof *n->axis);
     if (merges) {
         merge_sums(g, n);
+        if (n->nsum > 1)
+            matmul_fold_sums(g, n);
         n->stage = map_merge(g, &n->stage, false);
-        share_axes(g, n);
+        matmul_share_axes(g, n);
     }
     return true;
 }

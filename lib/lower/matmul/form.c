@@ -279,6 +279,7 @@ struct reads {
     const struct analysis *a;
     const struct lang_expr *main;
     unsigned axes, weight, light;
+    bool slides; /* a subscript goes along a result's axis and along the sum's */
 };
 
 /* Ranks a read by how many elements it has, as far as one can tell without the sizes: an index by
@@ -297,6 +298,10 @@ static unsigned axes_of(const struct analysis *a, const struct lang_expr *read)
 static void look(struct reads *r, const struct lang_expr *e)
 {
     const bool memory = e->kind == E_INDEX && !cg_is_defined(r->a->g, e->sym);
+    for (uint32_t i = 0; memory && i < e->nargs; i++) {
+        const uint32_t mask = matmul_mask(&r->a->n, e->args[i]);
+        r->slides |= (mask & MATMUL_K) && mask != MATMUL_K;
+    }
     if (memory) {
         const unsigned axes = axes_of(r->a, e);
         if (!r->main || axes > r->axes ||
@@ -323,8 +328,10 @@ static bool lies_along_k(const struct analysis *a, enum matmul_side side,
                    across = side == MATMUL_A ? i : j;
     for (uint32_t s = main ? main->nargs : 0; s-- > 0;) {
         const uint32_t mask = matmul_mask(&a->n, main->args[s]);
+        if ((mask & MATMUL_K) && (mask & across)) /* j + v of a window's few v */
+            return !a->n.folded;
         if (mask & (MATMUL_K | across))
-            return !(mask & across) || (mask & MATMUL_K);
+            return !(mask & across);
     }
     return side == MATMUL_A;
 }
@@ -411,6 +418,7 @@ static void make_operand(struct analysis *a, uint32_t n)
     find_plain(a, o, matmul_as(a->g, a->e[n], o->type));
     o->weight = o->plain ? 0 : 1 + r.weight;
     a->f->computes |= !o->plain;
+    a->f->slides |= r.slides && a->n.folded;
     make_equation(a, n);
 }
 
@@ -469,6 +477,45 @@ static bool find_products(struct analysis *a)
     return true;
 }
 
+/* ---- rows and columns of several axes -------------------------------------------------------- */
+
+/* Does it read one tensor by subscripts that are more than indices, as a convolution with a stride
+ * does? */
+static bool is_strided(const struct analysis *a, const struct lang_expr *e)
+{
+    e = inspect_strip(e);
+    if (e->kind != E_INDEX || cg_is_defined(a->g, e->sym))
+        return false;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (matmul_mask(&a->n, e->args[i]) && inspect_strip(e->args[i])->kind != E_NAME)
+            return true;
+    return false;
+}
+
+/* Of a convolution, pixels of all rows and images are the rows, or the columns, of one product. */
+static bool fold_axes(struct analysis *a)
+{
+    uint32_t mask[2] = {0, 0};
+    bool any = a->n.folded;
+    for (uint32_t i = 0; i < a->f->noperand; i++) {
+        mask[a->f->operand[i].side] |= a->mask[i];
+        any |= is_strided(a, a->e[i]);
+    }
+    return any && matmul_fold_axes(a->g, &a->n, mask[MATMUL_A], mask[MATMUL_B]);
+}
+
+/* What was found is found again, of fewer axes. */
+static bool find_folded(struct analysis *a)
+{
+    if (!find_products(a))
+        return false;
+    if (!fold_axes(a))
+        return true;
+    *a->f = (struct matmul_form){0};
+    a->sum = DT_VOID;
+    return find_products(a);
+}
+
 /* ---- what results read ----------------------------------------------------------------------- */
 
 struct read_list {
@@ -512,11 +559,9 @@ bool matmul_analyse(struct cg *g, const struct lower_stage *s, bool merges, stru
     if (!matmul_normalise(g, s, merges, &a->n, why))
         return false;
     if (a->n.nsum != 1)
-        return lower_lacks(
-            why, s->eq[0]->span,
-            "'%s' and the next index of the sum do not lie side by side in what is read",
-            a->n.sum[0]->name);
-    if (!find_products(a) || !choose_axes(a) || !choose_type(a))
+        return lower_lacks(why, s->eq[0]->span, "the sum is over '%s' and other ranges",
+                           a->n.sum[0]->name);
+    if (!find_folded(a) || !choose_axes(a) || !choose_type(a))
         return false;
     f->stage = &a->n.stage;
     for (uint32_t i = 0; i < f->noperand; i++)

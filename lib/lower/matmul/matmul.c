@@ -45,6 +45,8 @@ static bool pays(const struct matmul_form *f, struct buf *why)
         return lower_lacks(why, s, "there are few columns '%s'", f->j->name);
     if (is_less(f->k, LEAST_TERMS))
         return lower_lacks(why, s, "there are few terms '%s' to a sum", f->k->name);
+    if (!f->i && f->slides)
+        return lower_lacks(why, s, "each result has a window of its own: there is one row");
     int64_t n;
     if (f->whole && lang_const_int(f->k->dims[0], &n) && n % SIMT_LEAST_TERMS)
         return lower_lacks(why, s, "the terms '%s' are no whole tiles, and zeros would count",

@@ -16,6 +16,7 @@
  * binding those few is all that evaluating any part takes.
  *
  *   matmul/expand.c the equations, normalised
+ *   matmul/fold.c   several ranges and axes as one: convolutions
  *   matmul/exact.c  in which types a value is exact
  *   matmul/factor.c the factors of their terms
  *   matmul/term.c   terms that are no products
@@ -63,13 +64,24 @@ struct matmul_normal {
     struct lang_symbol *axis[VARIANT_RANK]; /* of all outputs */
     uint32_t nsum;
     struct lang_symbol *sum[MATMUL_SUMS]; /* of all sums */
+    bool folded; /* a sum over several ranges was made one over their product */
 };
 /* Outputs of one shape with sums over one range each, if that is what they are. merges:
  * neighbouring axes that nothing tells apart become one. */
 bool matmul_normalise(struct cg *g, const struct lower_stage *s, bool merges,
                       struct matmul_normal *n, struct buf *why);
+/* Gives all equations the same symbols again, which merged axes have of their own. */
+void matmul_share_axes(struct cg *g, struct matmul_normal *n);
 /* e, or a cast of it to t. */
 struct lang_expr *matmul_cast(struct cg *g, struct lang_expr *e, enum dtype t);
+
+/* ---- matmul/fold.c --------------------------------------------------------------------------- */
+
+/* Makes sums over several ranges sums over one, as far as may be. */
+void matmul_fold_sums(struct cg *g, struct matmul_normal *n);
+/* Makes neighbouring axes that the left operand alone moves along one, and those before the last
+ * that the right one alone does. left, right: on which axes each depends. False: there are none. */
+bool matmul_fold_axes(struct cg *g, struct matmul_normal *n, uint32_t left, uint32_t right);
 
 /* ---- matmul/exact.c -------------------------------------------------------------------------- */
 
@@ -191,6 +203,7 @@ struct matmul_form {
     struct matmul_operand operand[MATMUL_OPERANDS];
     struct matmul_product product[MATMUL_PRODUCTS];
     bool computes; /* some operand, one that is not plain */
+    bool slides;   /* the terms are a window that moves along with rows or columns */
     /* Some terms are no products, and fma's tiles alone compute them; what zeros behind the last
      * term would count for, so that tiles must be whole along k; and what blocks that share a tile
      * could not add up. */
