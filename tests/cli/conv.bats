@@ -29,3 +29,18 @@ setup() {
     run -0 kaio-emit --explain -v --kernel=to_k "$data"
     [[ $output == *"rows o < f, columns u.v.d < "*", terms b.i.j < n * (h * w)"* ]]
 }
+
+@test "a window is copied as it lies, 16 bytes at once or 4, and what is outside is 0" {
+    kaio-emit -t sm_80 -D n=64 -D h=28 -D w=28 -D c=64 -D f=64 -D r=3 -D s=3 --kernel=nhwc "$data" >k.ptx
+    [ "$(grep -c 'ld.global' k.ptx)" -eq 1 ] # of the bias
+    [ "$(grep -c 'cp.async.cg.shared.global.* 16, %r' k.ptx)" -ge 8 ]
+    # quotients of a tile are found once, not for each of the pieces that a thread copies
+    sed -n '/^$tile_3:/,/bra .*$tile_3/p' k.ptx >loop.ptx
+    [ "$(grep -c 'cp.async.cg.shared.global' loop.ptx)" -ge 8 ]
+    [ "$(grep -cE 'div|rem' loop.ptx)" -le 4 ]
+    # of other types and sizes, too
+    kaio-emit -t sm_80 -D n=64 -D h=28 -D w=28 -D c=64 -D f=64 --kernel=nhwc_s8 "$data" >k.ptx
+    run ! grep ld.global k.ptx
+    run -0 kaio-emit -t sm_80 --explain -v --kernel=nhwc_tf32 "$data"
+    [[ $output == *"left, gathered: tf32(pad(x["* ]]
+}

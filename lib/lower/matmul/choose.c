@@ -136,6 +136,10 @@ static void align(const struct planner *l, struct matmul_plan *p)
         n = dividing(o->eq->sym->dims[o->eq->sym->rank - 1], n);
         if (o->main && o->main->rank)
             n = dividing(o->main->dims[o->main->rank - 1], n);
+        if (o->gather && o->gather->run)
+            n = dividing(o->gather->run, n);
+        else if (o->gather && p->how == MATMUL_MMA && o->bits == 32)
+            n = 1; /* which is copied as it is */
         p->align[i] = n;
     }
     p->store = l->single ? 1 : dividing(f->j->dims[0], lanes_of(f->out_bits));

@@ -366,10 +366,19 @@ static void find_plain(const struct analysis *a, struct matmul_operand *o,
                                                       : MATMUL_WHOLE;
     if (cut)
         e = inspect_strip(e->args[0]);
-    if (e->type != o->type || !is_plain(a, e))
+    if (e->type != o->type)
         return;
-    o->plain = e;
-    o->cut = cut;
+    if (is_plain(a, e)) {
+        o->plain = e;
+        o->cut = cut;
+    } else if (a->f->i) {
+        struct matmul_gather *p = (struct matmul_gather *)matmul_find_gather(
+            a->g, &a->n, e, o->along_k ? a->f->k : (o->side == MATMUL_A ? a->f->i : a->f->j),
+            o->along_k);
+        if (p)
+            p->cut = cut;
+        o->gather = p;
+    }
 }
 
 /* ---- operands as equations ------------------------------------------------------------------- */

@@ -99,6 +99,7 @@ static void explain_operand(struct cg *g, const struct matmul_form *f, uint32_t 
                   o->cut == MATMUL_CUT ? ", as it is but for bits that are left out"
                   : o->cut             ? ", as it is but for rounding"
                   : o->plain           ? ", as it is"
+                  : o->gather          ? ", gathered"
                                        : ", computed",
                   lang_expr_text(g->a, o->eq->rhs), dtype_name(o->type), along);
     if (!o->plain && o->main)
@@ -306,6 +307,8 @@ static void require_align(struct cg *g, const struct matmul_form *f, const struc
         const struct lang_symbol *t = o->plain ? o->plain->sym : o->eq->sym;
         if (t->rank)
             variant_require_multiple(g, c, t->dims[t->rank - 1], p->align[i]);
+        if (o->gather && (p->how == MATMUL_MMA || p->how == MATMUL_WGMMA))
+            matmul_gather_require(g, o->gather, p->align[i], c);
     }
     if (p->store > 1)
         variant_require_multiple(g, c, f->j->dims[0], p->store);

@@ -21,6 +21,7 @@
  *   matmul/factor.c the factors of their terms
  *   matmul/term.c   terms that are no products
  *   matmul/form.c   what fits, and what the operands are
+ *   matmul/gather.c those that lie in memory, but are no matrices
  *   matmul.c        the strategy: variants, their conditions, --explain
  *   matmul/plan.c   variants for the sizes that the launch brings, and what a schedule says
  *   matmul/choose.c sizes of tiles, the number of stages and splits; matmul/rows.c: of few rows
@@ -158,6 +159,32 @@ enum matmul_cut {
     MATMUL_EVEN,  /* tf32_rn(), as tensor maps can */
 };
 
+/* A subscript of what is read: the sum of what follows from the operand's row or column and the
+ * batches, and of what follows from k. NULL: 0. checked: the sum may be outside, where the element
+ * is 0. */
+struct matmul_part {
+    struct lang_expr *at, *k;
+    bool checked;
+};
+/* An element of a buffer, found by such subscripts. */
+struct matmul_gather {
+    const struct lang_expr *e; /* the read */
+    uint32_t n;
+    struct matmul_part sub[VARIANT_RANK];
+    enum matmul_cut cut; /* as of a plain one */
+    /* So many neighbours along the operand's last axis lie side by side, from each multiple of it
+     * on; NULL: none do. */
+    const struct lang_expr *run;
+    struct lang_expr *when; /* subscripts and their parts fit 30 bits */
+};
+/* What e is, if it is that: an operand along its rows or columns (k: along_k). NULL: it is not. */
+const struct matmul_gather *matmul_find_gather(struct cg *g, const struct matmul_normal *n,
+                                               const struct lang_expr *e,
+                                               const struct lang_symbol *along, bool along_k);
+/* Requires what it takes to move `align` neighbours at once. */
+void matmul_gather_require(struct cg *g, const struct matmul_gather *p, uint32_t align,
+                           struct variant_condition *c);
+
 /* One factor of a product, as an equation of its own: operand[b.., i, k] = e for A and operand[b..,
  * k, j] = e for B when it lies along its last axis, else with the last two swapped, so that vectors
  * of it run along its last index. Where there is no i, A is operand[b.., k]. */
@@ -170,7 +197,8 @@ struct matmul_operand {
      * dimension, or made of batch axes: it may be copied without passing registers. NULL: it is
      * computed. */
     const struct lang_expr *plain;
-    enum matmul_cut cut; /* of a plain one of TF32 */
+    enum matmul_cut cut;                /* of a plain one of TF32 */
+    const struct matmul_gather *gather; /* it is found in a buffer, as it is; NULL: it is not */
     /* The buffer whose elements along the last axis weigh most; what vectors and copies are made
      * for. */
     const struct lang_symbol *main;
@@ -414,6 +442,26 @@ struct cg_place_of matmul_place(struct matmul *m, uint32_t operand, struct cg_va
                                 struct cg_val k);
 /* From there to the next along k, in elements: i64. */
 struct cg_val matmul_step(struct matmul *m, uint32_t operand);
+
+/* ---- matmul/gather.c ------------------------------------------------------------------------- */
+
+/* What follows from a row, a column or a k: bytes to the element (of rows and columns: from 0 on,
+ * i64), the parts of the subscripts that are looked at (i32), and whether it exists, where that is
+ * not said by these. */
+struct matmul_found {
+    struct cg_val offset, exists;
+    uint32_t n;
+    struct cg_val sub[VARIANT_RANK];
+};
+/* at: of A's rows or B's columns; k: u32. exists: a constant or a predicate. */
+struct matmul_found matmul_gather_at(struct matmul *m, const struct matmul_gather *p,
+                                     struct cg_val at, struct cg_val exists);
+struct matmul_found matmul_gather_k(struct matmul *m, const struct matmul_gather *p,
+                                    struct cg_val k, struct cg_val exists);
+/* The address of the element of both, and whether there is one: else it is 0. */
+int32_t matmul_gather_from(struct matmul *m, const struct matmul_gather *p,
+                           const struct matmul_found *at, const struct matmul_found *k,
+                           struct cg_val *inside);
 
 /* Sums of the block's tile in shared memory: of product q the element (r, c) of the patch is at
  * base + ((q * rows + r) * pitch + c) * bytes of f->sum. */

@@ -34,8 +34,10 @@ bool mma_plan_copy(const struct mma_shape *s, struct mma_tile *t)
 {
     const struct matmul_operand *o = &s->f->operand[t->operand];
     const uint32_t bytes = s->p->align[t->operand] * t->size, threads = s->p->threads;
-    t->is_async = o->plain && dtype_bits(o->plain->sym->type) == t->size * 8 && bytes >= 4 &&
-                  s->target->sm >= 80;
+    const bool gathers = o->gather && !s->as_f16 && (o->gather->run || s->p->align[t->operand] < 2);
+    const struct lang_expr *e = o->plain ? o->plain : gathers ? o->gather->e : NULL;
+    t->is_async = e && dtype_bits(e->sym->type) == t->size * 8 && bytes >= 4 && s->target->sm >= 80;
+    t->gather = t->is_async ? o->gather : NULL;
     t->source = o->plain && s->as_f16 ? dtype_bits(o->plain->sym->type) / 8 : t->size;
     t->piece = t->is_async && bytes < MMA_CHUNK ? bytes : MMA_CHUNK / t->source * t->size;
     t->lanes = t->piece / t->size;
@@ -182,6 +184,76 @@ static void find_inside(struct mma *s, struct mma_slab *t)
     }
 }
 
+/* ---- where they are, of what is gathered ----------------------------------------------------- */
+
+static uint32_t rows_of(const struct mma_slab *t)
+{
+    return t->of->count / t->of->across;
+}
+
+/* What follows from the operand's row or column at element n of the thread's first one along that
+ * axis: it does not change along k. */
+static struct matmul_found found_at(struct mma *s, const struct mma_slab *t, struct cg_val n)
+{
+    struct cg *g = s->g;
+    const struct cg_val at = cg_add(g, base_of(s, t), n);
+    const struct cg_val ok = is_whole(s, t)
+                                 ? cg_bool(g, true)
+                                 : cg_binary(g, OP_LT, cg_convert(g, at, DT_I32), extent_of(s, t));
+    return matmul_gather_at(s->m, t->of->gather, at, ok);
+}
+
+/* What follows from the k that is n behind the tile's first. */
+static struct matmul_found found_k(struct mma *s, const struct mma_slab *t, struct cg_val n)
+{
+    struct cg *g = s->g;
+    const struct cg_val left = cg_value(DT_I32, s->left);
+    const struct cg_val ok = cg_binary(g, OP_GT, left, cg_convert(g, n, DT_I32));
+    return matmul_gather_k(s->m, t->of->gather, cg_add(g, cg_value(DT_U32, s->k), n), ok);
+}
+
+static struct cg_val row_at(struct mma *s, const struct mma_slab *t, uint32_t i)
+{
+    return cg_add(s->g, t->row, cg_u32(row_of(t, i)));
+}
+
+static struct cg_val col_at(struct mma *s, const struct mma_slab *t, uint32_t i)
+{
+    return cg_add(s->g, t->col, cg_u32(col_of(s, t, i)));
+}
+
+static void gather_begin(struct mma *s, struct mma_slab *t)
+{
+    const bool along_k = t->of->lay.layout == MMA_ALONG_K;
+    t->of_row = ARENA_ARRAY(s->g->a, rows_of(t), struct matmul_found);
+    for (uint32_t r = 0; r < rows_of(t) && along_k; r++)
+        t->of_row[r] = found_at(s, t, row_at(s, t, r * t->of->across));
+    for (uint32_t c = 0; c < t->of->across && !along_k; c++)
+        t->of_col[c] = found_at(s, t, col_at(s, t, c));
+}
+
+/* The same of a tile: the thread's pieces of a row along k are of few k, those across of one for
+ * each row. */
+static void gather_tile(struct mma *s, struct mma_slab *t)
+{
+    for (uint32_t c = 0; c < t->of->across && t->of->lay.layout == MMA_ALONG_K; c++)
+        t->of_col[c] = found_k(s, t, col_at(s, t, c));
+}
+
+static struct ptx_operand gathered(struct mma *s, struct mma_slab *t, uint32_t i,
+                                   struct cg_val *inside)
+{
+    const bool along_k = t->of->lay.layout == MMA_ALONG_K;
+    const uint32_t r = i / t->of->across, c = i % t->of->across;
+    if (!along_k && c == 0)
+        t->of_row[r] = found_k(s, t, row_at(s, t, i));
+    const struct matmul_found *at = along_k ? &t->of_row[r] : &t->of_col[c];
+    const struct matmul_found *k = along_k ? &t->of_col[c] : &t->of_row[r];
+    return ptx_mem(matmul_gather_from(s->m, t->of->gather, at, k, inside), 0);
+}
+
+/* ---- who takes part -------------------------------------------------------------------------- */
+
 /* Whose pieces there are: threads that are left over from whole rows have none, and the last may be
  * fewer threads'. */
 static void find_existing(struct mma *s, struct mma_slab *t)
@@ -212,7 +284,9 @@ void mma_copy_begin(struct mma *s)
                         t->of->lanes);
         find_existing(s, t);
         find_targets(s, t);
-        if (t->of->is_async || s->shape->as_f16) {
+        if (t->of->gather) {
+            gather_begin(s, t);
+        } else if (t->of->is_async || s->shape->as_f16) {
             find_source(s, t);
             find_inside(s, t);
         } else {
@@ -247,7 +321,9 @@ void mma_tile_begin(struct mma *s, struct mma_slab *t)
         t->to_now[i] = cg_new(g, DT_U32);
         PTX(&g->b, "add.s32", ptx_r(t->to_now[i]), ptx_r(t->to[i]), ptx_r(s->write));
     }
-    if (!t->of->is_async && !s->shape->as_f16)
+    if (t->of->gather)
+        gather_tile(s, t);
+    if (t->of->gather || (!t->of->is_async && !s->shape->as_f16))
         return;
     if (t->of->lay.layout != MMA_ALONG_K)
         t->left = cg_binary(g, OP_SUB, left_of(s), cg_convert(g, t->row, DT_I32));
@@ -286,7 +362,8 @@ static void copy_piece(struct mma *s, struct mma_slab *t, uint32_t i)
 {
     struct cg *g = s->g;
     struct cg_val inside;
-    const struct ptx_operand from = mma_source(s, t, i, &inside);
+    const struct ptx_operand from = t->of->gather ? gathered(s, t, i, &inside)
+                                                  : mma_source(s, t, i, &inside);
     const int32_t bytes = CG(g, PTX_B32, "selp.b32", ptx_imm(t->of->piece), ptx_imm(0), inside.op);
     mma_copy_async(g, mma_exists(t, i), mma_target(t, i), from, t->of->piece, bytes);
 }
@@ -354,7 +431,7 @@ static void advance_sources(struct mma *s)
     struct cg *g = s->g;
     for (uint32_t n = 0; n < s->shape->ntile; n++) {
         struct mma_slab *t = &s->slab[n];
-        if (!t->of->is_async && !s->shape->as_f16)
+        if (t->of->gather || (!t->of->is_async && !s->shape->as_f16))
             continue;
         CG_ASSIGN(g, t->from, "add.s64", ptx_r(t->from), t->next_tile);
     }

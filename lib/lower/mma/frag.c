@@ -134,7 +134,8 @@ static void round_pair(struct mma *s, const int32_t w[2], bool even)
 static void round_pairs(struct mma *s, const struct mma_slab *t, uint32_t of, uint32_t from,
                         uint32_t to)
 {
-    const enum matmul_cut cut = s->f->operand[t->of->operand].cut;
+    const struct matmul_operand *o = &s->f->operand[t->of->operand];
+    const enum matmul_cut cut = t->of->gather ? t->of->gather->cut : o->cut;
     if (s->p->parts > 1)
         mma_part(s, t, of, 2 * from, 2 * to);
     if (s->p->parts > 1 || (cut != MATMUL_AWAY && cut != MATMUL_EVEN))

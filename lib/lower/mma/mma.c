@@ -168,8 +168,21 @@ static uint32_t sums_of(const struct mma_shape *s)
     return s->f->nproduct * (s->p->wm / 16) * (s->p->wn / 8) * 4;
 }
 
+/* Rows of a thread that it has to know the places of, in tiles that are gathered. */
+static uint32_t places_of(const struct mma_shape *s)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->ntile; i++) {
+        const struct mma_tile *t = &s->tile[i];
+        if (t->gather)
+            n += t->lay.layout == MMA_ALONG_K ? t->count / t->across : t->across;
+    }
+    return n;
+}
+
 bool mma_measure(struct mma_shape *s, struct buf *why)
 {
+    enum { FEW_PLACES = 4, PLACE = 4 /* registers of one */, MOST_WITH_PLACES = 156 };
     const struct matmul_form *f = s->f;
     const struct matmul_plan *p = s->p;
     if (!has_instruction(s, why) || !measure_block(s, why))
@@ -193,7 +206,10 @@ bool mma_measure(struct mma_shape *s, struct buf *why)
                      "%u stages of %u bytes each don't fit %u bytes of shared memory: %u do, or a "
                      "smaller tile",
                      p->stages, s->stage_bytes, room, room / s->stage_bytes);
-    const uint32_t most = p->parts > 1 ? MOST_SUMS_OF_PARTS : MOST_SUMS;
+    const uint32_t most = p->parts > 1 ? MOST_SUMS_OF_PARTS : MOST_SUMS, places = places_of(s);
+    if (places > FEW_PLACES && sums_of(s) + PLACE * places > MOST_WITH_PLACES)
+        return fails(why, "a thread would keep %u sums and the places of %u rows", sums_of(s),
+                     places);
     if (sums_of(s) > most)
         return fails(why, "a thread would keep %u sums: tile / warps may have %u at most",
                      sums_of(s), most);

@@ -27,11 +27,12 @@ struct mma_tile {
     uint32_t operand;
     enum matmul_side side;
     struct mma_lay lay;
-    uint32_t size;   /* bytes of an element */
-    uint32_t source; /* the same where it comes from */
-    uint32_t rows;   /* of the tile */
-    uint32_t offset; /* in a stage, bytes */
-    bool is_async;   /* copied by cp.async, as it lies in memory */
+    uint32_t size;                      /* bytes of an element */
+    uint32_t source;                    /* the same where it comes from */
+    uint32_t rows;                      /* of the tile */
+    uint32_t offset;                    /* in a stage, bytes */
+    bool is_async;                      /* copied by cp.async, as it lies in memory */
+    const struct matmul_gather *gather; /* of what is, where it is no matrix */
     uint32_t piece, lanes, across, row_step, count;
     bool partial;    /* the last piece is not every thread's */
     uint32_t repeat; /* so many rows of a thread have addresses of their own, others at an offset */
@@ -69,6 +70,9 @@ struct mma_slab {
     struct cg_val left;                     /* s32: rows from .row on that are inside */
     bool all_rows;                          /* all are */
     struct cg_val inside[MMA_ACROSS];       /* constants or predicates of the pieces of a row */
+    /* gathered: of the thread's rows and of its pieces of one, in the next tile: what follows from
+     * the operand's row or column of those along k, and from k of the others, or the other way */
+    struct matmul_found *of_row, of_col[MMA_ACROSS];
     int32_t to[MMA_SLOTS],
         to_now[MMA_SLOTS];         /* u32: shared addresses in the first stage, and now */
     struct ptx_operand (*held)[4]; /* words of pieces that pass registers */
