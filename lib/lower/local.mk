@@ -35,7 +35,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lower/mma/fragment.h lib/lower/mma/mma.c lib/lower/mma/mma.h lib/lower/mma/parts.c \
 	lib/lower/mma/products.c lib/lower/mma/products.h lib/lower/mma/sums.c \
 	lib/lower/wgmma/box.c lib/lower/wgmma/box.h lib/lower/wgmma/columns.c lib/lower/wgmma/convert.c \
-	lib/lower/wgmma/epilogue.c lib/lower/wgmma/fits.c lib/lower/wgmma/held.c lib/lower/wgmma/load.c \
+	lib/lower/wgmma/epilogue.c lib/lower/wgmma/fits.c lib/lower/wgmma/gather.c lib/lower/wgmma/held.c lib/lower/wgmma/load.c \
 	lib/lower/wgmma/make.c lib/lower/wgmma/out.c lib/lower/wgmma/products.c lib/lower/wgmma/products.h \
 	lib/lower/wgmma/ring.c lib/lower/wgmma/ring.h lib/lower/wgmma/share.c lib/lower/wgmma/small.c lib/lower/wgmma/store.c \
 	lib/lower/wgmma/sum.c lib/lower/wgmma/tma.c lib/lower/wgmma/tma.h lib/lower/wgmma/wgmma.c \

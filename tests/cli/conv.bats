@@ -44,3 +44,18 @@ setup() {
     run -0 kaio-emit -t sm_80 --explain -v --kernel=nhwc_tf32 "$data"
     [[ $output == *"left, gathered: tf32(pad(x["* ]]
 }
+
+@test "a ring of windows goes on from tile to tile, in any number of stages" {
+    while read -r tile; do
+        sed -n '1,/^---/{/^---/d;/^cases/,$d;p}' "$data" >k.yaml
+        echo "schedule: {strategy: matmul, mma: wgmma, $tile}" >>k.yaml
+        run -0 kaio-verify --run -d cpu -t sm_90a --check k.yaml n=3 h=9 w=11 c=72 f=72 r=3 s=3
+    done <<'END'
+tile: [64, 64, 64], stages: 2, blocks: 2
+tile: [128, 64, 64], stages: 3, blocks: 2
+tile: [64, 64, 64], stages: 5, blocks: 3, pingpong: yes
+tile: [128, 64, 64], stages: 4, cluster: 2, blocks: 2
+tile: [64, 64, 64], stages: 4, split: 2
+tile: [128, 64, 128], stages: 3, blocks: 2
+END
+}

@@ -60,7 +60,10 @@ static struct matmul_plan plan_of(const struct planner *l, uint32_t rows, uint32
     p.split = w->split ? w->split : 1;
     const uint32_t wide = turned ? p.wm : p.wn; /* an instruction's columns */
     const uint32_t consumers = down * across * (pingpong ? 2 : 1);
-    p.producers = l->f->computes && consumers <= 2 && (consumers < 2 || wide <= MOST_WIDE) ? 2 : 1;
+    p.producers = l->f->computes && !matmul_wgmma_gathers(l->f, &p) && consumers <= 2 &&
+                          (consumers < 2 || wide <= MOST_WIDE)
+                      ? 2
+                      : 1;
     p.threads = GROUP * (p.producers + consumers);
     if (w->blocks || (p.split < 2 && !w->tiles))
         p.blocks = w->blocks ? w->blocks : MATMUL_BLOCKS_ALL;
@@ -216,9 +219,10 @@ static void consider_shape(struct planner *l, const struct shape *t, struct way 
         return;
     struct matmul_plan p = plan_of(l, t->rows, t->columns, way);
     const struct matmul_plan one = p;
+    const bool computes = l->f->computes && !matmul_wgmma_gathers(l->f, &p);
     consider_splits(l, &p);
     /* what is computed is waited for once for each stage: longer ones bring more at a time */
-    for (uint32_t n = 2; n <= MOST_DEEP && l->f->computes; n *= 2) {
+    for (uint32_t n = 2; n <= MOST_DEEP && computes; n *= 2) {
         p = one;
         p.bk *= n;
         if (p.bk < 2 * l->size.k)

@@ -77,13 +77,14 @@ struct figures {
 
     /* Operands that are computed cost this, by four kernels of 4096^3 (weights of 4 bits, silu, a
      * scale of rows): 1900 to 3500 clocks of a single producer for a stage, of which 900 waited. */
-    double fetch_clocks; /* clocks until what is computed has come from memory */
-    double seen_share;   /* the part of them that a single producer waits for */
-    double words_ahead;  /* words that each thread loads a stage ahead */
-    double issue_clocks; /* clocks of each instruction of a warp */
-    double stage_clocks; /* clocks of a stage's end */
-    double paired_work;  /* instructions for an element that is made as one of a pair */
-    double single_work;  /* instructions for any other, beside half of what it says itself */
+    double fetch_clocks;  /* clocks until what is computed has come from memory */
+    double seen_share;    /* the part of them that a single producer waits for */
+    double words_ahead;   /* words that each thread loads a stage ahead */
+    double issue_clocks;  /* clocks of each instruction of a warp */
+    double stage_clocks;  /* clocks of a stage's end */
+    double paired_work;   /* instructions for an element that is made as one of a pair */
+    double single_work;   /* instructions for any other, beside half of what it says itself */
+    double gathered_work; /* and for 16 bytes that are copied as they lie */
 
     /* Moving bytes slows the clock down, also where nothing waits for it: a share of the time that
      * it takes alone. */
@@ -130,6 +131,7 @@ static const struct figures h100 = {
     .stage_clocks = 150,
     .paired_work = 2.8,
     .single_work = 2,
+    .gathered_work = 10,
     .cache_power = 0.24,
     .hbm_power = 0.1,
     .begin = 1930,
@@ -213,7 +215,10 @@ static double made(const struct block *b, bool work)
         const struct matmul_operand *o = &b->f->operand[i];
         const double each = matmul_has_pairs(o) ? h100.paired_work
                                                 : h100.single_work + o->weight / 2.0;
-        if (!o->plain)
+        if (!o->plain && matmul_wgmma_gathers(b->f, b->p))
+            n += (double)(o->side == MATMUL_A ? b->p->bm : b->p->bn) * b->p->bk *
+                 (work ? h100.gathered_work * o->bits / 128 : 1);
+        else if (!o->plain)
             n += (double)(o->side == MATMUL_A ? b->p->bm : b->p->bn) * b->p->bk * (work ? each : 1);
     }
     return n;
@@ -223,6 +228,8 @@ static double made(const struct block *b, bool work)
 static double make_clocks(const struct block *b, bool waits_too)
 {
     const double work = made(b, true), by = b->p->producers > 1 ? 2 : 1;
+    if (matmul_wgmma_gathers(b->f, b->p)) /* copies are on their way stages before */
+        return h100.stage_clocks + work / 128 * h100.issue_clocks;
     double words = 0, seen = by < 2 ? h100.seen_share : 0;
     for (uint32_t i = 0; i < b->f->noperand; i++) {
         const struct matmul_operand *o = &b->f->operand[i];

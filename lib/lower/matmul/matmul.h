@@ -532,6 +532,8 @@ bool matmul_wgmma_fits(const struct ptx_target *target, const struct matmul_form
                        const struct matmul_plan *p, struct buf *why);
 uint32_t matmul_wgmma_shared(const struct ptx_target *target, const struct matmul_form *f,
                              const struct matmul_plan *p);
+/* Do threads bring what is no matrix as it lies in memory, for a plan of one producer? */
+bool matmul_wgmma_gathers(const struct matmul_form *f, const struct matmul_plan *p);
 /* Do the results of a plan that fits go straight from registers, not through patches of shared
  * memory? */
 bool matmul_wgmma_direct(const struct ptx_target *target, const struct matmul_form *f,

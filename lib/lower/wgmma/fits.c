@@ -133,6 +133,8 @@ static bool measure_tile(struct wgmma_shape *s, uint32_t n, struct buf *why)
                              .offset = s->stage_bytes,
                              .sharers = a ? s->across : s->down};
     t->along_k |= t->made && t->size != 2;
+    if (t->made && s->gathers)
+        t->along_k = o->along_k;
     t->held = p->type == MATMUL_TF32 && o->side == s->left && !t->made &&
               (o->cut == MATMUL_AWAY || !o->along_k || p->parts > 1);
     t->turned = t->size == 4 && !t->along_k && !t->held;
@@ -148,6 +150,8 @@ static bool measure_tile(struct wgmma_shape *s, uint32_t n, struct buf *why)
     t->box_rows = t->by_rows ? high / t->sharers : high;
     if (t->box_rows > WGMMA_WIDE && !t->made)
         return fails(why, "TMA copies %u rows at once at most, not %u", WGMMA_WIDE, t->box_rows);
+    if (t->made && s->gathers && !wgmma_gather_fits(t))
+        return fails(why, "a thread would gather too many rows");
     t->bytes = t->atoms * t->atom_bytes;
     t->rest = t->offset + t->bytes;
     s->stage_bytes += t->bytes * (t->parted ? 2 : 1);
@@ -303,6 +307,7 @@ bool wgmma_measure(struct wgmma_shape *s, struct buf *why)
     const struct matmul_plan *p = s->p;
     if (!has_instruction(s, why) || !measure_block(s, why))
         return false;
+    s->gathers = s->producers == 1 && matmul_wgmma_gathers(s->f, p);
     for (uint32_t i = 0; i < s->f->noperand; i++)
         if (!measure_tile(s, i, why))
             return false;

@@ -104,7 +104,8 @@ static void make_stage(struct wgmma *s)
 {
     struct cg *g = s->g;
     const uint32_t copied = cg_label(g, "copied");
-    wgmma_make_ahead(s);
+    if (!s->shape->gathers)
+        wgmma_make_ahead(s);
     ring_wait(&s->ring, RING_EMPTY);
     if (s->shape->copied) {
         const struct cg_val t = cg_binary(g, OP_AND, s->m->thread, cg_u32(WGMMA_GROUP - 1));
@@ -114,7 +115,10 @@ static void make_stage(struct wgmma *s)
         cg_scope_close(g, mark);
         cg_place(g, copied);
     }
-    wgmma_make_stage(s);
+    if (s->shape->gathers)
+        wgmma_gather_stage(s);
+    else
+        wgmma_make_stage(s);
 }
 
 /* Makes every second stage: the others are the other producer's. */
@@ -151,7 +155,9 @@ void wgmma_load_tile(struct wgmma *s)
     struct cg *g = s->g;
     s->k = cg_new_mutable(g, DT_U32);
     cg_move(g, s->k, cg_convert(g, s->m->k_from, DT_U32));
-    if (s->shape->made)
+    if (s->shape->gathers)
+        wgmma_gather_tile(s);
+    else if (s->shape->made)
         wgmma_make_tile(s);
     wgmma_for_stages(s, load_stage);
 }
@@ -160,6 +166,8 @@ void wgmma_load_tile(struct wgmma *s)
  * read. */
 void wgmma_load_end(struct wgmma *s)
 {
+    if (s->shape->gathers)
+        wgmma_gather_end(s);
     if (s->shape->sharing > 1)
         ring_drain(&s->ring);
 }

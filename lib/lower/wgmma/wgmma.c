@@ -62,6 +62,7 @@ static void for_tiles(struct wgmma *s, struct cg_val first, struct cg_val step,
     cg_nest_open(g, &nest, NULL);
     cg_nest_varies(g, &nest, at);
     ring_varies(&s->ring, &nest);
+    wgmma_gather_varies(s, &nest);
     const struct cg_val n = cg_value(DT_U32, at);
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, n, items)), false, done);
     find_tile(s, n);
@@ -99,6 +100,7 @@ void wgmma_for_stages(struct wgmma *s, void (*body)(struct wgmma *s))
         cg_nest_varies(s->g, &l.nest, s->k);
     if (s->next_k >= 0)
         cg_nest_varies(s->g, &l.nest, s->next_k);
+    wgmma_gather_varies(s, &l.nest);
     body(s);
     ring_for_end(&s->ring, &l);
 }
@@ -229,12 +231,14 @@ static void produce(struct wgmma *s)
     struct cg *g = s->g;
     set_registers(s, true);
     convert(s);
-    if (s->shape->made)
+    if (s->shape->made && !s->shape->gathers)
         wgmma_make_begin(s);
-    else
+    else if (!s->shape->made)
         elect(s);
     g->exit_used = true;
     ring_begin(&s->ring, 1);
+    if (s->shape->gathers)
+        wgmma_gather_begin(s);
     for_tiles(s, s->first_tile, s->tile_step, wgmma_load_tile);
     wgmma_load_end(s);
     cg_jump(g, g->exit);
@@ -276,8 +280,15 @@ void matmul_wgmma(struct matmul *m)
 {
     struct cg *g = m->g;
     struct wgmma_shape shape = {.target = g->target, .f = m->f, .p = m->p};
-    struct wgmma s = {
-        .m = m, .g = g, .f = m->f, .p = m->p, .shape = &shape, .k = -1, .turn = -1, .next_k = -1};
+    struct wgmma s = {.m = m,
+                      .g = g,
+                      .f = m->f,
+                      .p = m->p,
+                      .shape = &shape,
+                      .k = -1,
+                      .turn = -1,
+                      .next_k = -1,
+                      .begun = -1};
     if (!wgmma_measure(&shape, NULL))
         return;
     matmul_prepare(m);

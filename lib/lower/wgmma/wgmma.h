@@ -16,7 +16,7 @@
  *
  * An operand's part of a stage is a tile of an instruction's (wgmma/products.h). 16-bit types may
  * lie across there; f32 is held or turned (_held.c, _convert.c); what is computed is written along
- * k (_make.c).
+ * k (_make.c). Windows of a convolution all of the producer's threads copy as they lie (_gather.c).
  *
  * Blocks of a cluster that share an operand's tile bring a part of it each, to all of them at once.
  */
@@ -88,6 +88,7 @@ struct wgmma_shape {
     struct wgmma_tile tile[MATMUL_OPERANDS];
     uint32_t tile_of[MATMUL_OPERANDS]; /* by operand */
     uint32_t stage_bytes, steps;       /* instructions along k of a stage */
+    bool gathers;                      /* what is made is gathered: copied by threads as it lies */
     uint32_t copied, made;      /* bytes of a stage that are copied, and those that are computed */
     uint32_t producers;         /* warpgroups */
     uint32_t converts;          /* warps of the producer that convert; 0: there is nothing to */
@@ -134,6 +135,9 @@ struct wgmma {
     int32_t k;    /* u32, mutable: the producer's next */
     int32_t turn; /* u32, mutable: 0: the next stage is this producer's; of two */
     struct wgmma_make make[MATMUL_OPERANDS];
+    struct wgmma_gather *gather; /* by tile; where stages are handed over, */
+    struct ring behind;
+    int32_t begun;             /* u32, mutable: and how many are on their way */
     struct wgmma_made *making; /* what is on its way through registers */
     int32_t next_k, made_k;  /* u32, mutable: of the producer's next stage; of what is being made */
     uint32_t carried;        /* vectors of each thread that are loaded a stage ahead, */
@@ -201,6 +205,16 @@ void wgmma_make_tile(struct wgmma *s);
  * and makes that from copies of what it has; of two, each does when it has made that. */
 void wgmma_make_ahead(struct wgmma *s);
 void wgmma_make_stage(struct wgmma *s);
+
+/* ---- wgmma/gather.c: the producer, of operands that lie in memory, but not as matrices ---- */
+
+bool wgmma_gather_fits(const struct wgmma_tile *t);
+void wgmma_gather_begin(struct wgmma *s); /* all of its threads, behind ring_begin() */
+void wgmma_gather_tile(struct wgmma *s);
+void wgmma_gather_stage(struct wgmma *s); /* that is empty */
+void wgmma_gather_end(struct wgmma *s);
+/* What of it varies in a loop over stages. */
+void wgmma_gather_varies(const struct wgmma *s, struct cg_nest *nest);
 
 /* ---- wgmma/sum.c: consumers ---- */
 
