@@ -32,6 +32,19 @@ nobase_dist_spec_DATA = \
 	specs/attention/varlen.yaml \
 	specs/attention/varlen_packed.yaml \
 	specs/attention/window.yaml \
+	specs/conv/backward_weight.yaml \
+	specs/conv/backward_x.yaml \
+	specs/conv/conv1d.yaml \
+	specs/conv/conv2d.yaml \
+	specs/conv/conv2d_dilated.yaml \
+	specs/conv/conv2d_grouped.yaml \
+	specs/conv/conv2d_int8.yaml \
+	specs/conv/conv2d_nhwc.yaml \
+	specs/conv/conv2d_stem.yaml \
+	specs/conv/conv2d_tf32.yaml \
+	specs/conv/conv3d.yaml \
+	specs/conv/depthwise.yaml \
+	specs/conv/transposed.yaml \
 	specs/elementwise/activations.yaml \
 	specs/elementwise/add.yaml \
 	specs/elementwise/addcmul.yaml \

@@ -237,7 +237,7 @@ static void candidates(struct arena *a, const struct spec *s, const struct ptx_t
 
 const struct strategy matmul_strategy = {
     .name = "matmul",
-    .takes = "contractions: sums of products over one range, by tiles",
+    .takes = "contractions: sums of products, by tiles; convolutions",
     .options = options,
     .noption = COUNT(options),
     .options_size = sizeof(struct matmul_options),
