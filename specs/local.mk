@@ -45,6 +45,7 @@ nobase_dist_spec_DATA = \
 	specs/conv/conv3d.yaml \
 	specs/conv/depthwise.yaml \
 	specs/conv/transposed.yaml \
+	specs/conv/transposed_phases.yaml \
 	specs/elementwise/activations.yaml \
 	specs/elementwise/add.yaml \
 	specs/elementwise/addcmul.yaml \

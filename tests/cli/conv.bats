@@ -59,3 +59,10 @@ tile: [64, 64, 64], stages: 4, split: 2
 tile: [128, 64, 128], stages: 3, blocks: 2
 END
 }
+
+@test "a condition that makes terms 0 makes a factor 0 where infinities do not mind" {
+    run -0 kaio-emit -t sm_90a --explain -v --kernel=zeroed "$data"
+    [[ $output == *"1 product of f16, summed as f32"* ]]
+    run -0 kaio-emit -t sm_90a --explain -v -D T=f16 --kernel=transposed "$data"
+    [[ $output == *"no product"* ]]
+}

@@ -159,6 +159,37 @@ static double weight_of(const struct matmul_form *f)
     return weight;
 }
 
+/* The product of n extents, as far as they are known; all: set to false where some are not. */
+static double known(uint32_t n, struct lang_expr *const *dim, bool *all)
+{
+    double product = 1;
+    int64_t v;
+    for (uint32_t i = 0; i < n; i++)
+        if (lang_const_int(dim[i], &v) && v > 0)
+            product *= (double)v;
+        else
+            *all = false;
+    return product;
+}
+
+double matmul_repeats(const struct matmul_form *f, enum matmul_side side)
+{
+    double most = 1;
+    const struct lang_symbol *across = side == MATMUL_A ? f->i : f->j;
+    for (uint32_t i = 0; i < f->noperand && f->slides; i++) {
+        const struct matmul_operand *o = &f->operand[i];
+        bool all = o->side == side && !o->plain && o->main;
+        if (!all)
+            continue;
+        double n = known(1, f->k->dims, &all) * (across ? known(1, across->dims, &all) : 1);
+        for (uint32_t b = 0; b < f->nbatch; b++)
+            n *= known(1, f->batch[b]->dims, &all);
+        n /= known(o->main->rank, o->main->dims, &all);
+        most = all ? larger(most, n) : most;
+    }
+    return most;
+}
+
 double matmul_cost(const struct ptx_target *target, const struct matmul_form *f,
                    const struct matmul_plan *p, const struct matmul_size *s, uint32_t shared)
 {
@@ -181,7 +212,9 @@ double matmul_cost(const struct ptx_target *target, const struct matmul_form *f,
     /* rows of A are few, and in the first cache */
     const double fetched = p->how == MATMUL_THIN ? p->bn * b * k : block;
     const double out = s->m * s->n * f->out_bits / 8;
-    const double memory = s->batch * (s->m * s->k * a + s->k * s->n * b + out) / x->memory;
+    const double rows = s->m * s->k * a / matmul_repeats(f, MATMUL_A);
+    const double columns = s->k * s->n * b / matmul_repeats(f, MATMUL_B);
+    const double memory = s->batch * (rows + columns + out) / x->memory;
     const double stages = p->how == MATMUL_THIN || p->stages < 2 ? p->stages : p->stages - 1;
     const double ahead = held * stages * fetched / k * p->bk;
     const double latency = each * fetched / ahead * LATENCY;

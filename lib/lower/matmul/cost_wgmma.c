@@ -292,11 +292,13 @@ static double fetched(const struct block *b, const struct matmul_size *s, double
                       double turns)
 {
     const struct matmul_plan *p = b->p;
-    const double once = s->batch * (b->left_bytes * s->m + b->right_bytes * s->n) / turns;
+    const double left = b->left_bytes / matmul_repeats(b->f, MATMUL_A);
+    const double right = b->right_bytes / matmul_repeats(b->f, MATMUL_B);
+    const double once = s->batch * (left * s->m + right * s->n) / turns;
     const double rows = ceil_of(s->m / p->bm), columns = ceil_of(s->n / p->bn);
     double group = smaller(smaller(p->group * b->down, rows), at_once);
     double width = smaller(ceil_of(at_once / group), columns);
-    const double turn = b->left_bytes * group * p->bm + b->right_bytes * width * p->bn;
+    const double turn = left * group * p->bm + right * width * p->bn;
     const bool stays = once * turns * ceil_of(s->k / p->bk) * b->bytes < h100.kept_bytes;
     const double drift = b->down * b->across > 1 ? 1 : h100.drift;
     return (stays ? once : drift * larger(turn, once)) * b->bytes / at_once;

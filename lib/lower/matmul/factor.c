@@ -78,6 +78,39 @@ static bool may_divide_sum(const struct terms *a, const struct lang_expr *e)
     return is_scale(&by) || (!(by.mask & MATMUL_K) && a->g->spec->math == MATH_FAST);
 }
 
+static void flatten(const struct terms *a, struct factors *fs, struct lang_expr *e);
+
+/* A term that a condition makes 0 is a product with a factor that is 0 there, unless others are
+ * infinite: integers are not, and math: fast does not mind. */
+static bool may_be_zero(const struct terms *a, const struct lang_expr *e)
+{
+    const bool minds = dtype_is_float(a->sum) && a->g->spec->math != MATH_FAST;
+    const struct lang_expr *zero = e->kind == E_COND ? inspect_strip(e->args[2]) : NULL;
+    return zero && !minds && e->type == a->sum &&
+           ((zero->kind == E_INT && zero->ival == 0) || (zero->kind == E_FLOAT && zero->fval == 0));
+}
+
+static void flatten_zeroed(const struct terms *a, struct factors *fs, struct lang_expr *e)
+{
+    const uint32_t first = fs->n, mask = matmul_mask(a->n, e->args[0]) & ~MATMUL_K;
+    flatten(a, fs, e->args[1]);
+    uint32_t i = first; /* the factor that depends on all that the condition does */
+    while (i < fs->n && (fs->v[i].divides || (mask & ~fs->v[i].mask)))
+        i++;
+    if (i == fs->n) {
+        fs->n = first;
+        add_factor(a, fs, e, false);
+        return;
+    }
+    struct lang_expr *c = ARENA_NEW(a->g->a, struct lang_expr);
+    *c = *e;
+    c->args = ARENA_ARRAY(a->g->a, 3, struct lang_expr *);
+    memcpy(c->args, e->args, 3 * sizeof *c->args);
+    c->args[1] = fs->v[i].e;
+    fs->v[i].e = c;
+    fs->v[i].mask |= matmul_mask(a->n, e->args[0]);
+}
+
 static void flatten(const struct terms *a, struct factors *fs, struct lang_expr *e)
 {
     if (e->kind == E_BINARY && e->op == OP_MUL && e->type == a->sum) {
@@ -86,6 +119,8 @@ static void flatten(const struct terms *a, struct factors *fs, struct lang_expr 
     } else if (e->kind == E_UNARY && (e->op == OP_NEG || e->op == OP_PLUS) && e->type == a->sum) {
         fs->negative ^= e->op == OP_NEG;
         flatten(a, fs, e->args[0]);
+    } else if (may_be_zero(a, e)) {
+        flatten_zeroed(a, fs, e);
     } else if (may_divide_sum(a, e)) {
         flatten(a, fs, e->args[0]);
         add_factor(a, fs, e->args[1], true);

@@ -298,6 +298,13 @@ static void tell_losses(struct cg *g, const struct losses *l)
 
 /* ---- code ------------------------------------------------------------------------------------ */
 
+/* Are operands copied from windows as they lie? */
+static bool gathers(const struct matmul_form *f, const struct matmul_plan *p)
+{
+    return p->how == MATMUL_MMA ||
+           (p->how == MATMUL_WGMMA && p->producers < 2 && matmul_wgmma_gathers(f, p));
+}
+
 /* Requires of the dimensions what copies and vectors of the operands need. */
 static void require_align(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
                           struct variant_condition *c)
@@ -307,7 +314,7 @@ static void require_align(struct cg *g, const struct matmul_form *f, const struc
         const struct lang_symbol *t = o->plain ? o->plain->sym : o->eq->sym;
         if (t->rank)
             variant_require_multiple(g, c, t->dims[t->rank - 1], p->align[i]);
-        if (o->gather && (p->how == MATMUL_MMA || p->how == MATMUL_WGMMA))
+        if (o->gather && gathers(f, p))
             matmul_gather_require(g, o->gather, p->align[i], c);
     }
     if (p->store > 1)

@@ -43,6 +43,9 @@ double matmul_cost(const struct ptx_target *target, const struct matmul_form *f,
 double matmul_cost_wgmma(const struct matmul_form *f, const struct matmul_plan *p,
                          const struct matmul_size *s);
 double ceil_of(double x); /* the next integer */
+/* How often the side's operands have an element of the buffer that they are windows of, as far as
+ * the sizes are known: each time but one it comes from a cache. 1 of what are no windows. */
+double matmul_repeats(const struct matmul_form *f, enum matmul_side side);
 
 /* ---- matmul/choose.c ---- */
 

@@ -171,11 +171,12 @@ static uint32_t sums_of(const struct mma_shape *s)
 /* Rows of a thread that it has to know the places of, in tiles that are gathered. */
 static uint32_t places_of(const struct mma_shape *s)
 {
+    enum { OF_TERMS = 8 }; /* of terms, which are found for each row of a tile */
     uint32_t n = 0;
     for (uint32_t i = 0; i < s->ntile; i++) {
         const struct mma_tile *t = &s->tile[i];
         if (t->gather)
-            n += t->lay.layout == MMA_ALONG_K ? t->count / t->across : t->across;
+            n += t->lay.layout == MMA_ALONG_K ? t->count / t->across : t->across + OF_TERMS;
     }
     return n;
 }
