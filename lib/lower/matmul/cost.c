@@ -151,11 +151,15 @@ static double resident(const struct ptx_target *target, const struct matmul_form
     return larger(1, (double)(int64_t)n);
 }
 
-static double weight_of(const struct matmul_form *f)
+/* Of what is computed: mma.sync copies windows as they lie. */
+static double weight_of(const struct matmul_form *f, const struct matmul_plan *p)
 {
     double weight = 0;
-    for (uint32_t i = 0; i < f->noperand; i++)
-        weight += f->operand[i].weight;
+    for (uint32_t i = 0; i < f->noperand; i++) {
+        const struct matmul_operand *o = &f->operand[i];
+        const bool copied = p->how == MATMUL_MMA && o->gather && (o->gather->run || o->bits == 32);
+        weight += copied ? 0 : o->weight;
+    }
     return weight;
 }
 
@@ -229,6 +233,8 @@ double matmul_cost(const struct ptx_target *target, const struct matmul_form *f,
     /* with one stage a block copies or multiplies */
     const bool alternates = p->how == MATMUL_MMA && p->stages < 2;
     const bool is_beside = ptx_target_has_wgmma(target) && p->how == MATMUL_MMA;
-    const double slower = is_beside ? BESIDE * (1 + COMPUTED * weight_of(f)) : 1;
+    /* of windows threads of fma compute elements, too */
+    const bool is_slow = is_beside || (f->slides && p->how != MATMUL_MMA);
+    const double slower = is_slow ? (is_beside ? BESIDE : 1) * (1 + COMPUTED * weight_of(f, p)) : 1;
     return slower * (START + (alternates ? multiply + rest : larger(multiply, rest)) + join);
 }
