@@ -681,6 +681,8 @@ void cg_unguard(struct cg *g, struct cg_guard before);
 struct cg_val cg_inside(struct cg *g, struct cg_val subscript, struct cg_val extent);
 /* Is the subscript an index that runs over just this dimension? */
 bool cg_in_range(const struct lang_expr *sub, const struct lang_expr *dim);
+/* Is it never outside, as that, or as quotients and rests of an index? */
+bool cg_stays_inside(const struct lang_expr *sub, const struct lang_expr *dim);
 
 /* ---- math.c ---- */
 

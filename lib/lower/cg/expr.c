@@ -171,6 +171,13 @@ static int64_t known_end_of(const struct lang_expr *e)
 
 bool cg_in_range(const struct lang_expr *sub, const struct lang_expr *dim)
 {
+    sub = inspect_strip(sub);
+    return sub->kind == E_NAME && sub->sym->kind == SYM_INDEX && !sub->sym->low &&
+           inspect_same_expr(sub->sym->dims[0], dim);
+}
+
+bool cg_stays_inside(const struct lang_expr *sub, const struct lang_expr *dim)
+{
     int64_t n;
     const struct lang_expr *end = end_of(sub);
     if (end && inspect_same_expr(end, dim))
@@ -191,7 +198,7 @@ static struct cg_val inside(struct cg *g, const struct lang_expr *e, const struc
 {
     struct cg_val ok = cg_bool(g, true);
     for (uint32_t i = 0; i < e->nargs; i++) {
-        if (!cg_in_range(e->args[i], e->sym->dims[i]))
+        if (!cg_stays_inside(e->args[i], e->sym->dims[i]))
             ok = cg_binary(g, OP_LAND, ok, cg_inside(g, sub[i], cg_extent(g, e->sym, i)));
     }
     return ok;

@@ -63,7 +63,7 @@ static struct cg_val inside(struct cg *g, const struct lang_expr *e, uint32_t i,
                             const struct map_form *f, uint32_t piece)
 {
     const struct map_reader *m = g->read_ctx;
-    if (cg_in_range(e->args[i], e->sym->dims[i]))
+    if (cg_stays_inside(e->args[i], e->sym->dims[i]))
         return cg_bool(g, true);
     int64_t k = f->k[m->lane];
     if (piece > 1)

@@ -166,7 +166,7 @@ const struct matmul_gather *matmul_find_gather(struct cg *g, const struct matmul
     for (uint32_t i = 0; i < e->nargs; i++) {
         if (!add_terms(&f, e->args[i], false, &to->sub[i]))
             return NULL;
-        to->sub[i].checked = e->pad && !cg_in_range(e->args[i], e->sym->dims[i]);
+        to->sub[i].checked = e->pad && !cg_stays_inside(e->args[i], e->sym->dims[i]);
     }
     find_run(&f, along, along_k);
     to->when = lx_at_most(g->a, f.bound, MOST_SUBSCRIPT);

@@ -77,6 +77,16 @@ static bool is_narrower(const struct finder *t, enum dtype type)
     return dtype_is_int(type) && dtype_bits(type) < 32;
 }
 
+/* Does it read what may not be there? Rests of an index that stands for several stay inside. */
+static bool may_stray(const struct lang_expr *e)
+{
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (may_stray(e->args[i]) || (e->kind == E_INDEX && !e->pad && !inspect_in_range(e, i) &&
+                                      !cg_stays_inside(e->args[i], e->sym->dims[i])))
+            return true;
+    return e->pad && may_stray(e->pad);
+}
+
 /* e for each pair of elements, what is of one side alone in variables. NULL: it can't be. */
 static struct lang_expr *pairwise(struct finder *t, struct lang_expr *e)
 {
@@ -95,7 +105,7 @@ static struct lang_expr *pairwise(struct finder *t, struct lang_expr *e)
     const bool pure = e->kind == E_UNARY || e->kind == E_BINARY || e->kind == E_COND ||
                       e->kind == E_CAST ||
                       (e->kind == E_CALL && !e->func && !inspect_reads_itself(e));
-    if (!pure || (lang_guards(e) && inspect_may_stray(e)))
+    if (!pure || (lang_guards(e) && may_stray(e)))
         return NULL;
     struct lang_expr *c = ARENA_NEW(t->g->a, struct lang_expr);
     *c = *e;
