@@ -12,6 +12,9 @@ enum {
     MOST_STAGES = 12, /* more hide no more */
     MOST_WIDE = 192,  /* of an instruction that four warpgroups' registers hold */
     LEAST_STAGES = 3, /* fewer hide too little */
+    /* Of windows whose sizes are open, operations for an element that producers have registers for.
+     */
+    MOST_WINDOW = 48,
     FEW = 32, /* rows, of which mma.sync was measured to read B as fast as cuBLAS or faster */
 };
 
@@ -167,6 +170,17 @@ static bool is_mostly_empty(const struct planner *l, const struct shape *t)
            (l->n && t->columns >= 2 * l->size.n && t->columns > 16);
 }
 
+/* Are elements of a window made one by one, whose places take more registers than producers have?
+ */
+static bool is_long_window(const struct planner *l, const struct matmul_plan *p)
+{
+    unsigned weight = 0;
+    for (uint32_t i = 0; i < l->f->noperand; i++)
+        weight += l->f->operand[i].weight;
+    return l->f->slides && l->f->computes && !planner_knows_all(l) && weight > MOST_WINDOW &&
+           !matmul_wgmma_gathers(l->f, p);
+}
+
 bool planner_takes_wgmma(const struct planner *l, struct buf *why)
 {
     const enum matmul_by mma = l->want->mma;
@@ -181,6 +195,11 @@ bool planner_takes_wgmma(const struct planner *l, struct buf *why)
     p.stages = 2;
     if (!matmul_wgmma_fits(l->target, l->f, &p, why))
         return false;
+    if (mma != MATMUL_BY_WGMMA && is_long_window(l, &p)) {
+        if (why)
+            buf_puts(why, "where a window of open sizes is takes too many registers");
+        return false;
+    }
     if (mma == MATMUL_BY_WGMMA || !l->m || l->size.m > FEW || l->f->computes)
         return true;
     if (why)

@@ -135,7 +135,7 @@ static void convert_tile(struct wgmma *s, const struct wgmma_tile *t, struct cg_
 {
     struct cg *g = s->g;
     const uint32_t all = t->bytes / PASS, each = all / s->shape->converts;
-    const uint32_t left = all % s->shape->converts, none = cg_label(g, "none");
+    const uint32_t left = all % s->shape->converts;
     const struct cg_val piece = cg_mul(g, s->m->lane, PIECE);
     const struct cg_val own = cg_add(g, cg_mul(g, s->part, PASS), piece);
     const int32_t at = cg_reg(g, cg_add(g, stage, own));
@@ -143,6 +143,7 @@ static void convert_tile(struct wgmma *s, const struct wgmma_tile *t, struct cg_
         convert_pieces(s, t, at, from, each - from < AT_ONCE ? each - from : AT_ONCE);
     if (!left)
         return;
+    const uint32_t none = cg_label(g, "none");
     const size_t mark = cg_scope_open(g); /* the last are not every warp's */
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, s->part, cg_u32(left))), false, none);
     convert_pieces(s, t, at, each, 1);
