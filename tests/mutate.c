@@ -530,7 +530,7 @@ static const struct gate {
     const char *name;
     double one, one_effective, all, all_effective;
 } gates[NSORT] = {
-    [EQUATIONS] = {"all kernels made from equations", 0.25, 0.85, 0.65, 0.97},
+    [EQUATIONS] = {"all kernels made from equations", 0.2, 0.85, 0.65, 0.97},
     [BODIES] = {"all kernels with a body", 0.65, 0.85, 0.88, 0.96},
 };
 

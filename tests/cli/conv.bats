@@ -66,3 +66,38 @@ END
     run -0 kaio-emit -t sm_90a --explain -v -D T=f16 --kernel=transposed "$data"
     [[ $output == *"no product"* ]]
 }
+
+@test "places by quotients and rests that do not fit each other are right, and what a condition guards is not read without it" {
+    cd "$BATS_TEST_TMPDIR"
+    cat >s.yaml <<'END'
+kernel: wraps_inside
+params: {x: 'in f16[m, 2, 8]', w: 'in f16[24, n]', y: 'out f32[m, n]'}
+compute: y[i,j] = sum[t](x[i, t % 12 / 8, t % 8] * w[t,j])
+cases: {a: {m: 64, n: 64}}
+---
+kernel: rest_of_rest
+params: {x: 'in f16[m, 8]', w: 'in f16[24, n]', y: 'out f32[m, n]'}
+compute: y[i,j] = sum[t](x[i, t % 20 % 8] * w[t,j])
+cases: {a: {m: 64, n: 64}}
+---
+kernel: rest_of_quotient
+params: {x: 'in f16[m, 16]', w: 'in f16[48, n]', y: 'out f32[m, n]'}
+compute: y[i,j] = sum[t](x[i, t / 3 % 16] * w[t,j])
+cases: {a: {m: 64, n: 64}}
+---
+kernel: guards
+params: {x: 'in i8[m, k]', w: 'in i8[h, n]', y: 'out i32[m, n]'}
+compute: 'y[i,j] = sum[d](d < h ? i32(x[i,d]) * i32(w[d,j]) : 0)'
+cases: {a: {m: 64, n: 64, k: 40, h: 24}}
+---
+kernel: guards_roots
+math: fast
+params: {x: 'in f16[m, k]', w: 'in f16[k, n]', s: 'in f32[k]', y: 'out f32[m, n]'}
+compute: 'y[i,j] = sum[d](s[d] > 0 ? f32(x[i,d]) * f32(w[d,j]) * rsqrt(s[d]) : 0)'
+cases: {a: {m: 32, n: 32, k: 64}}
+END
+    for target in sm_80 sm_90a; do
+        run -0 kaio-verify --run -d cpu --check -t $target s.yaml
+        [[ ${lines[-1]} == *' passed, 0 failed, '* ]]
+    done
+}

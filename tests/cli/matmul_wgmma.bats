@@ -719,4 +719,15 @@ factors() {
 1e-37 0.5 1e36
 END
     done
+    # a NaN elsewhere hides no small factor, and an infinite one makes no NaN of others' parts
+    m=72 n=136 k=352
+    printf '%s\n' 'kernel: made' 'params:' '  a: out f32[m, k]' '  b: out f32[k, n]' '  x: in f32[m, k]' '  y: in f32[k, n]' \
+        'compute: |' '  a[i,l] = i == 5 && l == 7 ? nan : i == 9 && l == 3 ? inf : i == 11 ? x[i,l] * 1e-39 : x[i,l]' \
+        '  b[l,j] = l == 3 ? (j % 3 == 0 ? 10005.0 : j % 3 == 1 ? 1e-42 : 4099.0) : y[l,j]' >made.yaml
+    kaio-emit made.yaml | kaio-run -d cpu - m=$m n=$n k=$k x=@normal:1 y=@normal:2 a=a.npy b=b.npy
+    multiplied nn parts.npy 'schedule: {split: 1}'
+    multiplied nn fma.npy 'schedule: {mma: fma, split: 1}'
+    printf '%s\n' 'kernel: same' 'params:' '  p: in f32[m, n]' '  q: in f32[m, n]' '  wrong: out i32[]' 'compute: |' \
+        '  wrong = sum[i,j](i == 5 ? i32(!isnan(p[i,j])) : i == 9 || i == 11 ? i32(p[i,j] != q[i,j]) : i32(abs(p[i,j] - q[i,j]) > 1e-3 * (abs(q[i,j]) + 1)))' >same.yaml
+    kaio-emit same.yaml | kaio-run -d cpu - m=$m n=$n p=parts.npy q=fma.npy | grep -q '^wrong .* 0'
 }

@@ -80,3 +80,29 @@ strategies() { # what computes each stage of k.yaml
     # 2^33 terms if each element took its own
     run -0 timeout 60 kaio-verify --run --all -d cpu --fill=normal --code=generic k.yaml n=131072
 }
+
+@test "segments whose terms may not be there, or that are updated in place, are no scans; bounds may be negative" {
+    cd "$BATS_TEST_TMPDIR"
+    cat >s.yaml <<'END'
+kernel: outside
+params: {x: 'in f32[m]', f: 'in i32[n]', p: 'in i32[n]', y: 'out f32[n]'}
+compute: y[i] = sum[k in f[i]..i+1](x[p[k]])
+---
+kernel: in_place
+params: {x: 'inout f32[n]', f: 'in i32[n]'}
+compute: x[i] = sum[k in f[i]..i+1](x[k])
+---
+kernel: before
+params: {x: 'in f32[n]', f: 'in i32[n]', y: 'out f32[n]'}
+compute: y[i] = sum[k in f[i]..i+1](pad(x[k], 100.0))
+cases:
+  a: {n: 1003, f: -2..40}
+END
+    run -0 kaio-emit -t sm_80 --kernel=outside --explain s.yaml
+    [[ $output == *'outside: naive'* ]]
+    run -2 kaio-emit -t sm_80 --kernel=in_place s.yaml
+    [[ $output == *"'x' is updated in place"* ]]
+    grep -q ': scan' < <(kaio-emit -t sm_80 --kernel=before --explain s.yaml)
+    run -0 kaio-verify --run -d cpu --check --kernel=before s.yaml
+    [[ ${lines[-1]} == '4 passed, 0 failed, '* ]]
+}

@@ -81,13 +81,22 @@ static bool may_divide_sum(const struct terms *a, const struct lang_expr *e)
 static void flatten(const struct terms *a, struct factors *fs, struct lang_expr *e);
 
 /* A term that a condition makes 0 is a product with a factor that is 0 there, unless others are
- * infinite: integers are not, and math: fast does not mind. */
+ * infinite or NaN: integers are not. */
 static bool may_be_zero(const struct terms *a, const struct lang_expr *e)
 {
-    const bool minds = dtype_is_float(a->sum) && a->g->spec->math != MATH_FAST;
     const struct lang_expr *zero = e->kind == E_COND ? inspect_strip(e->args[2]) : NULL;
-    return zero && !minds && e->type == a->sum &&
-           ((zero->kind == E_INT && zero->ival == 0) || (zero->kind == E_FLOAT && zero->fval == 0));
+    return zero && dtype_is_int(a->sum) && e->type == a->sum && zero->kind == E_INT &&
+           zero->ival == 0;
+}
+
+/* Is there a factor from the first on, but for one, that is read outside of its tensor where the
+ * condition is not there to keep it? */
+static bool another_strays(const struct factors *fs, uint32_t first, uint32_t one)
+{
+    for (uint32_t i = first; i < fs->n; i++)
+        if (i != one && inspect_may_stray(fs->v[i].e))
+            return true;
+    return false;
 }
 
 static void flatten_zeroed(const struct terms *a, struct factors *fs, struct lang_expr *e)
@@ -97,7 +106,7 @@ static void flatten_zeroed(const struct terms *a, struct factors *fs, struct lan
     uint32_t i = first; /* the factor that depends on all that the condition does */
     while (i < fs->n && (fs->v[i].divides || (mask & ~fs->v[i].mask)))
         i++;
-    if (i == fs->n) {
+    if (i == fs->n || another_strays(fs, first, i)) {
         fs->n = first;
         add_factor(a, fs, e, false);
         return;

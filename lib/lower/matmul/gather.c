@@ -111,6 +111,25 @@ static bool is_multiple(const struct lang_expr *dim, const struct lang_expr *of)
            (is_multiple(dim->args[0], of) || is_multiple(dim->args[1], of));
 }
 
+/* Under a chain of quotients and rests, are rests by multiples of `of` alone? Then what is divided
+ * counts from a multiple of it. */
+static bool rests_by_multiples(const struct lang_expr *e, const struct lang_expr *of)
+{
+    for (e = inspect_strip(e); e->kind == E_BINARY; e = inspect_strip(e->args[0]))
+        if (e->op == OP_MOD && !is_multiple(e->args[1], of))
+            return false;
+    return true;
+}
+
+/* Is it an index, or its rests by multiples of `of`? */
+static bool is_rest_of_index(const struct lang_expr *e, const struct lang_expr *of)
+{
+    e = inspect_strip(e);
+    while (e->kind == E_BINARY && e->op == OP_MOD && is_multiple(e->args[1], of))
+        e = inspect_strip(e->args[0]);
+    return e->kind == E_NAME;
+}
+
 /* Has e one value in each run: the whole index divided by it, or by a multiple? */
 static bool is_of_runs(const struct lang_expr *e, const struct lang_symbol *index,
                        const struct lang_expr *run)
@@ -119,8 +138,8 @@ static bool is_of_runs(const struct lang_expr *e, const struct lang_symbol *inde
     if (e->kind == E_NAME)
         return e->sym != index;
     if (e->kind == E_BINARY && e->op == OP_DIV && root_of(e) == index &&
-        is_multiple(e->args[1], run))
-        return true; /* what is divided counts from a multiple of the run */
+        is_multiple(e->args[1], run) && rests_by_multiples(e->args[0], run))
+        return true;
     for (uint32_t i = 0; i < e->nargs; i++)
         if (!is_of_runs(e->args[i], index, run))
             return false;
@@ -137,7 +156,10 @@ static bool find_run(struct finder *f, const struct lang_symbol *index, bool alo
     if (!e || (along_k ? last->at : last->k) || root_of(e) != index)
         return false;
     e = inspect_strip(e);
-    to->run = e->kind == E_NAME ? index->dims[0] : e->op == OP_MOD ? e->args[1] : NULL;
+    if (e->kind == E_NAME)
+        to->run = index->dims[0];
+    else if (e->op == OP_MOD && is_rest_of_index(e->args[0], e->args[1]))
+        to->run = e->args[1];
     for (uint32_t i = 0; i + 1 < to->n && to->run; i++) {
         const struct lang_expr *part = along_k ? to->sub[i].k : to->sub[i].at;
         if (part && !is_of_runs(part, index, to->run))

@@ -18,6 +18,7 @@ struct walk {
     VEC(struct bound) bound;
     VEC(const struct lang_equation *) done; /* with reductions */
     bool in_term, has_axis;
+    bool reads_own, strays; /* a term reads what the stage writes; or what may not be there */
     unsigned steps, depth;
 };
 
@@ -123,12 +124,14 @@ static bool walk_read(struct walk *w, const struct lang_expr *e)
         if (!own)
             return lower_lacks(w->why, e->span,
                                "'%s' is updated in place and read at other elements", e->sym->name);
+        w->reads_own |= w->in_term;
     }
     if (!walk_args(w, e))
         return false;
     if (plain)
         return add_read(w, e, axis);
     w->f->reads_else |= w->in_term && e->nargs > 0;
+    w->strays |= w->in_term && inspect_may_stray(e);
     return true;
 }
 
@@ -279,11 +282,16 @@ static bool walk_prefix(struct walk *w, const struct lang_expr *e)
     const size_t mark = w->bound.n;
     bind(w, e->index[0], (struct bound){.axis = r.axis, .is_term = true});
     w->in_term = true;
+    w->strays = w->reads_own = false;
     const bool good = walk_expr(w, e->args[0]);
     w->in_term = false;
     w->bound.n = mark;
     if (!good)
         return false;
+    /* terms that no segment has are computed, too, and those of some one by one, later */
+    if (r.bound && (w->strays || w->reads_own))
+        return lower_lacks(w->why, e->span, "terms of segments read %s",
+                           w->reads_own ? "what is updated in place" : "what may not be there");
     f->result[f->nresult++] = (struct scan_result){e, r.exclusive, r.bound};
     f->has_segments |= r.bound != NULL;
     f->registers += (dtype_bits(e->args[0]->type) > 32 ? 2U : 1U) + (r.bound ? 3U : 0U);

@@ -398,7 +398,9 @@ static struct cg_val of_segment(struct scan *s, uint32_t i, const struct scan_st
         end = cg_binary(g, OP_ADD, here, cg_int(DT_I64, 1));
     const enum lang_op ends = s->f->reversed ? OP_LE : r->exclusive ? OP_GE : OP_GT;
     const struct cg_val is_empty = cg_binary(g, ends, bound, end);
-    const struct cg_val is_known = cg_binary(g, OP_EQ, x->v[p + 1], mark_of(s, r));
+    const struct cg_val natural = cg_binary(g, OP_GE, bound, cg_int(DT_I64, 0));
+    const struct cg_val began = cg_binary(g, OP_EQ, x->v[p + 1], mark_of(s, r));
+    const struct cg_val is_known = cg_binary(g, OP_LAND, natural, began);
     struct cg_val v = cg_select(g, cg_reg(g, is_empty), scan_identity(s).v[p], x->v[p]);
     if (r->e->args[0]->type == DT_BOOL)
         v = cg_binary(g, OP_NE, v, cg_u32(0));

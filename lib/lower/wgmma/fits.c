@@ -43,7 +43,7 @@ static bool has_instruction(const struct wgmma_shape *s, struct buf *why)
     case MATMUL_INT8:
     case MATMUL_FP8:
     case MATMUL_TF32: break;
-    case MATMUL_F32: return fails(why, "wgmma multiplies no f32");
+    case MATMUL_F32: return fails(why, "wgmma multiplies no f32, but its parts: 'mma: tf32x3'");
     case MATMUL_F64: return fails(why, "wgmma multiplies no f64");
     case MATMUL_I32: return fails(why, "wgmma multiplies no i32");
     }

@@ -1,4 +1,4 @@
-/* Small factors of products in parts (wgmma/wgmma.h).
+/* Small and large factors of products in parts (wgmma/wgmma.h).
  *
  * The second part of an f32 below 2^-112 has bits that tf32 has not: less than 2^-136 is lost of
  * each, times the other factor. So those that part the factors note the least of a tile's, but for
@@ -6,6 +6,10 @@
  * 2^-135. Those that this is much of, which are below K M 2^-109, are computed once more by fma,
  * from memory, each by the thread that has it. Of factors like those of a softmax, which are small
  * beside others that are not, there are none.
+ *
+ * Large factors' parts may overflow where the product does not, and an infinite one's parts make
+ * NaN of factors whose first part is 0 or larger than they are. So where a square overflows, sums
+ * that are infinite or NaN are computed once more, too.
  *
  * Converters leave what they note of a stage beside its barriers, in front of ready[], and
  * consumers take it from there; what these hold they note themselves. The least is 2 x - 1 as an
@@ -21,10 +25,13 @@
 
 #include "lower/wgmma/wgmma.h"
 
+#include <math.h>
+
 enum {
     WORD = 8,          /* bytes: the least, and the squares */
     WHOLE = 15u << 24, /* 2 x of 2^-112 */
-    MASK = 32,         /* sums that a mask has bits for */
+    INFINITE = 0x7f800000,
+    MASK = 32, /* sums that a mask has bits for */
 };
 
 uint32_t wgmma_range_bytes(const struct wgmma_shape *s)
@@ -111,37 +118,40 @@ void wgmma_range_hear(struct wgmma *s)
 
 /* ---- sums that may be off -------------------------------------------------------------------- */
 
-/* K M 2^-109: an f32. M is the root of the largest sum of squares, and the largest f32 where that
- * overflows. */
-static int32_t find_limit(struct wgmma *s)
+/* K M 2^-109 where a factor is small, or else 0: an f32. M is the root of the largest sum of
+ * squares, and the largest f32 where that overflows or is NaN. */
+static int32_t find_limit(struct wgmma *s, int32_t is_small)
 {
     struct cg *g = s->g;
     const int32_t square = cg_new(g, DT_F32), m = cg_new(g, DT_F32), some = cg_new(g, DT_F32),
                   most = cg_new(g, DT_F32);
-    const int32_t part = cg_new(g, DT_F32), limit = cg_new(g, DT_F32);
+    const int32_t part = cg_new(g, DT_F32), all = cg_new(g, DT_F32), limit = cg_new(g, DT_F32);
     const struct cg_val terms = cg_convert(g, cg_convert(g, s->m->k, DT_U32), DT_F32);
-    const int32_t over = cg_new(g, DT_BOOL);
+    const int32_t fits = cg_new(g, DT_BOOL);
     PTX(&g->b, "mov.b32", ptx_r(square), ptx_r(s->most));
     PTX(&g->b, "sqrt.approx.f32", ptx_r(m), ptx_r(square));
+    PTX(&g->b, "setp.lt.f32", ptx_r(fits), ptx_r(m), ptx_immf32(0x1p63f));
     PTX(&g->b, "max.f32", ptx_r(some), ptx_r(m), ptx_immf32(0x1p-60f)); /* squares of less vanish */
-    PTX(&g->b, "setp.lt.f32", ptx_r(over), ptx_r(some), ptx_immf32(0x1p63f));
-    PTX(&g->b, "selp.f32", ptx_r(most), ptx_r(some), ptx_immf32(0x1.fffffep127f), ptx_r(over));
+    PTX(&g->b, "selp.f32", ptx_r(most), ptx_r(some), ptx_immf32(0x1.fffffep127f), ptx_r(fits));
     PTX(&g->b, "mul.rn.f32", ptx_r(part), ptx_r(most), ptx_immf32(0x1p-108f));
-    PTX(&g->b, "mul.rn.f32", ptx_r(limit), ptx_r(part), cg_op(g, terms));
+    PTX(&g->b, "mul.rn.f32", ptx_r(all), ptx_r(part), cg_op(g, terms));
+    PTX(&g->b, "selp.f32", ptx_r(limit), ptx_r(all), ptx_immf32(0), ptx_r(is_small));
     return limit;
 }
 
-/* The bits of those of n sums that are below the limit: a mutable u32. */
+/* The bits of those of n sums that are below the limit, infinite or NaN: a mutable u32. */
 static int32_t find_doubtful(struct wgmma *s, const int32_t *sum, uint32_t n, int32_t limit)
 {
     struct cg *g = s->g;
     const int32_t all = cg_mutable(g, cg_u32(0));
     for (uint32_t w = 0; w < n; w++) {
-        const int32_t size = cg_new(g, DT_F32), below = cg_new(g, DT_BOOL);
+        const int32_t size = cg_new(g, DT_F32), finite = cg_new(g, DT_BOOL);
+        const int32_t good = cg_new(g, DT_BOOL);
         const int32_t bit = cg_new(g, DT_U32);
         PTX(&g->b, "abs.f32", ptx_r(size), ptx_r(sum[w]));
-        PTX(&g->b, "setp.lt.f32", ptx_r(below), ptx_r(size), ptx_r(limit));
-        PTX(&g->b, "selp.b32", ptx_r(bit), ptx_imm((int64_t)(1u << w)), ptx_imm(0), ptx_r(below));
+        PTX(&g->b, "setp.lt.f32", ptx_r(finite), ptx_r(size), ptx_immf32(INFINITY));
+        PTX(&g->b, "setp.ge.and.f32", ptx_r(good), ptx_r(size), ptx_r(limit), ptx_r(finite));
+        PTX(&g->b, "selp.b32", ptx_r(bit), ptx_imm(0), ptx_imm((int64_t)(1u << w)), ptx_r(good));
         CG_ASSIGN(g, all, "or.b32", ptx_r(all), ptx_r(bit));
     }
     return all;
@@ -230,10 +240,13 @@ void wgmma_mend(struct wgmma *s)
     cg_assigned(g, s->least);
     cg_assigned(g, s->most);
     gather(s);
-    const struct cg_val least = cg_value(DT_U32, s->least);
-    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, least, cg_u32(WHOLE - 1))), false, fine);
+    const struct cg_val least = cg_value(DT_U32, s->least), most = cg_value(DT_U32, s->most);
+    const struct cg_val is_small = cg_binary(g, OP_LT, least, cg_u32(WHOLE - 1));
+    const struct cg_val is_large = cg_binary(g, OP_GE, most, cg_u32(INFINITE));
+    const struct cg_val any = cg_binary(g, OP_LOR, is_small, is_large);
+    cg_jump_if(g, cg_reg(g, any), false, fine);
     const size_t mark = cg_scope_open(g);
-    const int32_t limit = find_limit(s);
+    const int32_t limit = find_limit(s, cg_reg(g, is_small));
     for (uint32_t q = 0; q < s->f->nproduct; q++)
         for (uint32_t w = 0; w < words; w += MASK)
             mend(s, q, w, words - w < MASK ? words - w : MASK, limit);
