@@ -89,12 +89,24 @@ static bool may_be_zero(const struct terms *a, const struct lang_expr *e)
            zero->ival == 0;
 }
 
+/* Like inspect_may_stray(), of places in what was several ranges, too. */
+static bool may_stray(const struct lang_expr *e)
+{
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (may_stray(e->args[i]))
+            return true;
+    for (uint32_t i = 0; e->kind == E_INDEX && !e->pad && i < e->nargs; i++)
+        if (!inspect_in_range(e, i) && !cg_stays_inside(e->args[i], e->sym->dims[i]))
+            return true;
+    return e->nindex > 0 || (e->pad && may_stray(e->pad));
+}
+
 /* Is there a factor from the first on, but for one, that is read outside of its tensor where the
  * condition is not there to keep it? */
 static bool another_strays(const struct factors *fs, uint32_t first, uint32_t one)
 {
     for (uint32_t i = first; i < fs->n; i++)
-        if (i != one && inspect_may_stray(fs->v[i].e))
+        if (i != one && may_stray(fs->v[i].e))
             return true;
     return false;
 }
