@@ -19,7 +19,7 @@ enum {
     BLOCK = 256,
     MOST_STEPS = 200000,
     /* Operations of an element, reductions written out: */
-    MOST_COST = 2000,    /* that are generated at all */
+    MOST_COST = 1700,    /* that are generated at all */
     MOST_WRAPPED = 100,  /* with subscripts for each lane */
     MOST_UNROLLED = 25,  /* several times, where elements are done one by one */
     MOST_SPECIAL = 1500, /* times the lanes: in a further variant of vectors */
