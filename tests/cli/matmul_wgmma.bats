@@ -697,7 +697,7 @@ factors() {
 
 @test "f32 goes in parts where that is as good as fma, and what is too small for parts as by fma" {
     m=72 n=136 k=352
-    for layout in nn nt tn tt; do
+    for layout in $layouts; do
         f32_product $layout
         kaio-emit -t sm_90a --explain -D m=$m -D n=$n -D k=$k $layout.yaml | grep -q 'wgmma of tf32 in parts'
         run ! grep -q 'in parts' < <(kaio-emit -t sm_90a --explain -D m=$m -D n=$n -D k=320 $layout.yaml)
