@@ -666,6 +666,8 @@ const struct lang_expr *cg_view(const struct cg *g, const struct lang_expr *e);
 bool cg_is_defined(const struct cg *g, const struct lang_symbol *sym);
 /* The value of a reduction that is done before others meet it starts as this: of type t. */
 struct cg_val cg_reduce_identity(struct cg *g, enum lang_reduce how, enum dtype t);
+/* Two values of it make one; not of argmax and argmin, which have a place beside each. */
+struct cg_val cg_reduce_meet(struct cg *g, enum lang_reduce how, struct cg_val x, struct cg_val y);
 /* The value that the equation gives its tensor at these subscripts. */
 struct cg_val cg_define(struct cg *g, const struct lang_equation *eq,
                         const struct cg_val *subscript);

@@ -492,6 +492,19 @@ struct cg_val cg_reduce_identity(struct cg *g, enum lang_reduce how, enum dtype 
     INTERNAL_ERROR("no reduction %d has an identity", (int)how);
 }
 
+struct cg_val cg_reduce_meet(struct cg *g, enum lang_reduce how, struct cg_val x, struct cg_val y)
+{
+    switch (how) {
+    case RED_SUM: return cg_binary(g, OP_ADD, x, y);
+    case RED_PROD: return cg_binary(g, OP_MUL, x, y);
+    case RED_MAX: return cg_minmax(g, true, x, y);
+    case RED_MIN: return cg_minmax(g, false, x, y);
+    case RED_ANY: return cg_binary(g, OP_OR, x, y);
+    case RED_ALL: return cg_binary(g, OP_AND, x, y);
+    default: INTERNAL_ERROR("reduction %d is not that of two values", (int)how);
+    }
+}
+
 /* The first of equals stays; NaN compares false and is never taken. */
 static void combine_best(struct cg *g, const struct lang_expr *e, struct accumulator *acc,
                          struct cg_val v)

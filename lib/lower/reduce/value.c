@@ -62,20 +62,6 @@ struct reduce_value reduce_identity(struct reduce *r, const struct reduce_result
 
 /* ---- two parts ------------------------------------------------------------------------------- */
 
-static struct cg_val binary(struct cg *g, const struct lang_expr *e, struct cg_val x,
-                            struct cg_val y)
-{
-    switch (e->reduce) {
-    case RED_SUM: return cg_binary(g, OP_ADD, x, y);
-    case RED_PROD: return cg_binary(g, OP_MUL, x, y);
-    case RED_MAX: return cg_minmax(g, true, x, y);
-    case RED_MIN: return cg_minmax(g, false, x, y);
-    case RED_ANY: return cg_binary(g, OP_OR, x, y);
-    case RED_ALL: return cg_binary(g, OP_AND, x, y);
-    default: INTERNAL_ERROR("reduction %d is not that of two values", (int)e->reduce);
-    }
-}
-
 struct reduce_value reduce_meet(struct cg *g, const struct reduce_result *q, struct reduce_value x,
                                 struct reduce_value y)
 {
@@ -84,7 +70,7 @@ struct reduce_value reduce_meet(struct cg *g, const struct reduce_result *q, str
         return (struct reduce_value){.v = cg_binary(g, OP_ADD, x.v, y.v),
                                      .where = cg_binary(g, OP_ADD, x.where, y.where)};
     if (!reduce_is_arg(e))
-        return (struct reduce_value){.v = binary(g, e, x.v, y.v)};
+        return (struct reduce_value){.v = cg_reduce_meet(g, e->reduce, x.v, y.v)};
     struct cg_val better = cg_binary(g, e->reduce == RED_ARGMAX ? OP_GT : OP_LT, y.v, x.v);
     struct cg_val same = cg_binary(g, OP_EQ, y.v, x.v);
     struct cg_val first = cg_binary(g, OP_LT, y.where, x.where);

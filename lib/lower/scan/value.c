@@ -43,20 +43,6 @@ struct scan_state scan_identity(struct scan *s)
     return x;
 }
 
-static struct cg_val meet_values(struct cg *g, enum lang_reduce how, struct cg_val x,
-                                 struct cg_val y)
-{
-    switch (how) {
-    case RED_SUM: return cg_binary(g, OP_ADD, x, y);
-    case RED_PROD: return cg_binary(g, OP_MUL, x, y);
-    case RED_MAX: return cg_minmax(g, true, x, y);
-    case RED_MIN: return cg_minmax(g, false, x, y);
-    case RED_ANY: return cg_binary(g, OP_OR, x, y);
-    case RED_ALL: return cg_binary(g, OP_AND, x, y);
-    default: INTERNAL_ERROR("reduction %d is not that of two values", (int)how);
-    }
-}
-
 /* Of result i alone, whose parts begin at p. */
 static void meet_result(struct scan *s, uint32_t i, uint32_t p, const struct scan_state *x,
                         const struct scan_state *y, struct scan_state *out)
@@ -64,7 +50,7 @@ static void meet_result(struct scan *s, uint32_t i, uint32_t p, const struct sca
     struct cg *g = s->g;
     const struct lang_expr *e = s->f->result[i].e;
     if (!is_arg(e)) {
-        out->v[p] = meet_values(g, e->reduce, x->v[p], y->v[p]);
+        out->v[p] = cg_reduce_meet(g, e->reduce, x->v[p], y->v[p]);
         if (!s->f->result[i].bound)
             return;
         const int32_t begins = cg_reg(g, cg_binary(g, OP_NE, y->v[p + 1], cg_u32(0)));
