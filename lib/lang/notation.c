@@ -389,16 +389,71 @@ static struct lang_expr *logsumexp(struct parts *b)
     return binary(b, OP_ADD, again(b, b->top), call(b, FN_LOG, again(b, b->total)));
 }
 
+/* Is e a dimension, or is it made of such and of constants without a '-'? */
+static bool is_natural(const struct lang_expr *e)
+{
+    int64_t n;
+    if (lang_const_int(e, &n))
+        return n >= 0;
+    if (e->kind == E_NAME)
+        return e->sym->kind == SYM_DIM ||
+               (e->sym->kind == SYM_INDEX && (!e->sym->low || is_natural(e->sym->low)));
+    const bool keeps = e->kind == E_CAST ||
+                       (e->kind == E_CALL && (e->fn == FN_MIN || e->fn == FN_MAX)) ||
+                       (e->kind == E_BINARY &&
+                        (e->op == OP_ADD || e->op == OP_MUL || e->op == OP_DIV || e->op == OP_MOD));
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (!is_natural(e->args[i]))
+            return false;
+    return keeps;
+}
+
+/* e is low, or low and something more. */
+static bool is_from(const struct lang_expr *e, const struct lang_expr *low)
+{
+    if (expr_same(e, low))
+        return true;
+    return e->kind == E_BINARY && e->op == OP_ADD &&
+           ((is_from(e->args[0], low) && is_natural(e->args[1])) ||
+            (is_from(e->args[1], low) && is_natural(e->args[0])));
+}
+
+/* low is an index, or that + 1, and `high` is where it ends. */
+static bool is_below(const struct lang_expr *low, const struct lang_expr *high)
+{
+    int64_t add = 0;
+    if (low->kind == E_BINARY && low->op == OP_ADD && lang_const_int(low->args[1], &add))
+        low = low->args[0];
+    return low->kind == E_NAME && low->sym->kind == SYM_INDEX && add <= 1 && low->sym->dims &&
+           expr_same(low->sym->dims[0], high);
+}
+
+/* How many values the index has; of a range that may end below its beginning not fewer than 0. */
+static struct lang_expr *count_of(const struct parts *b, const struct lang_symbol *r)
+{
+    struct lang_expr *n = again(b, r->dims[0]);
+    if (r->low)
+        n = binary(b, OP_SUB, n, again(b, r->low));
+    if (!n || (r->low ? is_from(r->dims[0], r->low) || is_below(r->low, r->dims[0])
+                      : is_natural(r->dims[0])))
+        return n;
+    struct lang_expr *nothing = expr_new(b->c->a, E_INT, b->of->span);
+    nothing->type = n->type;
+    struct lang_expr *e = node(b, E_CALL, n, nothing);
+    if (!e)
+        return NULL;
+    e->fn = FN_MAX;
+    e->name = lang_builtin_name(FN_MAX);
+    return e;
+}
+
 /* x divided by how many values the indices have, which do not depend on each other. */
 static struct lang_expr *averaged(const struct parts *b, struct lang_expr *x)
 {
     struct lang_expr *n = NULL;
     for (uint32_t i = 0; i < b->n; i++) {
-        const struct lang_symbol *r = b->range[i];
-        struct lang_expr *extent = again(b, r->dims[0]);
-        if (r->low)
-            extent = binary(b, OP_SUB, extent, again(b, r->low));
-        n = n ? binary(b, OP_MUL, n, extent) : extent;
+        struct lang_expr *count = count_of(b, b->range[i]);
+        n = n ? binary(b, OP_MUL, n, count) : count;
     }
     if (!n || !x)
         return NULL;

@@ -295,7 +295,7 @@ void eval_random(struct frame *f, const struct node *n, const uint8_t *mask)
 
 static long double leaky(const struct node *n, long double x, long double y)
 {
-    return x > 0 ? x : y * (n->src->fn == FN_ELU ? expm1l(x) : x);
+    return x < 0 ? y * (n->src->fn == FN_ELU ? expm1l(x) : x) : x;
 }
 
 static double apply2(const struct node *n, double x, double y)
@@ -335,7 +335,8 @@ static double propagate2(const struct node *n, double x, double ex, double y, do
     if (n->src->fn == FN_ELU || n->src->fn == FN_LEAKY_RELU) {
         const double left = fmin(x, 0) - ex; /* of elu no further than -1 */
         const double far = n->src->fn == FN_ELU ? fmin(1, -left) : -left;
-        return fmax(1, fabs(y) + ey) * ex + fmax(far, 0) * ey;
+        const double slope = fmax(1, fabs(y) + ey);
+        return (ex > 0 ? slope * ex : 0) + (far > 0 ? far * ey : 0);
     }
     if (!corners_bound(n, x, ex, y, ey))
         return n->src->fn == FN_FMOD && isfinite(r) ? 2 * (fabs(y) + ey) : INFINITY;

@@ -194,3 +194,24 @@ Y
     [[ $output == *"k: map"*"no temps"* ]]
     run -0 kaio-verify --run -d cpu --check -D c=64 k.yaml
 }
+
+@test "the mean over a range that ends before it begins is NaN" {
+    kernel k.yaml 'x: in f32[n]' 'y: out f32[n]' 'z: out f32[n]' '  y[i] = mean[k in i..min(n, 5)](x[k])
+  z[i] = var[k in i..min(n, 5)](x[k])'
+    kaio-emit -o k.ptx k.yaml
+    run -0 kaio-run -d cpu k.ptx n=8 x=@ones
+    [ "$(grep -c 'nan 3 inf 0$' <<<"$output")" = 2 ]
+    run -0 kaio-verify --run -d cpu --check k.yaml n=8
+}
+
+@test "at 0 a slope counts for nothing, be it infinite" {
+    for type in f32 f64; do
+        kernel k.yaml "x: in $type[n]" "y: out $type[n]" "z: out $type[n]" '  y[i] = leaky_relu(x[i], 1 / x[i])
+  z[i] = elu(x[i], 1 / x[i])'
+        kaio-emit -o k.ptx k.yaml
+        run -0 kaio-run -d cpu k.ptx n=8 x=@zeros
+        [ "$(grep -c 'nan 0 inf 0$' <<<"$output")" = 2 ]
+        run ! kaio-verify --run -d cpu k.yaml n=8 x=@zeros
+        [[ $output != *FAIL* ]]
+    done
+}

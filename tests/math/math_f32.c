@@ -80,11 +80,11 @@ static double ref_selu(double x)
 }
 static double leaky_relu(double x, double slope)
 {
-    return x > 0 ? x : x * slope;
+    return x < 0 ? x * slope : x;
 }
 static double elu(double x, double alpha)
 {
-    return x > 0 ? x : alpha * expm1(x);
+    return x < 0 ? alpha * expm1(x) : x;
 }
 /* sin(pi (x + turn / 2)); where it is 0, +0 */
 static double circle(double x, int turn)

@@ -88,11 +88,11 @@ static long double ref_selu(long double x)
 }
 static long double ref_leaky_relu(long double x, long double slope)
 {
-    return x > 0 ? x : x * slope;
+    return x < 0 ? x * slope : x;
 }
 static long double ref_elu(long double x, long double alpha)
 {
-    return x > 0 ? x : alpha * expm1l(x);
+    return x < 0 ? alpha * expm1l(x) : x;
 }
 /* sin(pi (x + turn / 2)); where it is 0, +0 */
 static long double circle(long double x, int turn)
