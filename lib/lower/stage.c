@@ -6,6 +6,7 @@
 #include "lower/explain.h"
 #include "lower/inouts.h"
 #include "lower/lift.h"
+#include "lower/narrow.h"
 #include "lower/outline.h"
 #include "lower/prefix.h"
 #include "lower/schedule.h"
@@ -844,6 +845,7 @@ bool stages_lower(struct cg *g)
     struct stages p = {.g = g, .groups = group_outputs(g)};
     bool good, done = false;
     explain_equations(g);
+    narrow_reductions(g);
     lift_reductions(g);
     p.named = schedule_named(g, &good);
     if (!good || !lower_whole(&p, &done))

@@ -69,6 +69,24 @@ strategies() { # what computes each stage of k.yaml
     [ "$(strategies)" = "reduce " ]
 }
 
+@test "a condition up to an index makes a prefix of a sum over everything, where the terms are everybody's" {
+    for term in 'sum[k](k <= j ? x[i, k] : 0)' 'prod[k](k > j ? x[i, k] : 1)' 'min[k in 0..n](j >= k && x[i, k] > 0 ? x[i, k] : inf)'; do
+        kernel 'x: in f32[r, n]; y: out f32[r, n]' "y[i, j] = $term" >k.yaml
+        [ "$(strategies)" = "scan " ]
+    done
+    # a triangle's rows have terms of their own, and of what is no nothing something is left
+    for term in 'sum[k](k <= j ? x[j, k] : 0)' 'sum[k](k <= j ? x[i, k] : 1)' 'max[k](k <= j ? x[i, k] : 0)'; do
+        kernel 'x: in f32[n, n]; y: out f32[n, n]' "y[i, j] = $term" >k.yaml
+        [[ "$(strategies)" != *scan* ]]
+    done
+}
+
+@test "what is read from its end on is read by vectors" {
+    kernel 'x: in f32[r, n]; y: out f32[r, n]' 'y[i, j] = sum[k in 0..j + 1](x[i, n - 1 - k])' >k.yaml
+    kaio-emit -D r=8192 -D n=8192 k.yaml >k.ptx
+    [ "$(grep -c 'ld.global.*v4.f32' k.ptx)" = 4 ]
+}
+
 @test "a schedule says how many threads share a row, and how many vectors they hold" {
     kernel 'x: in f32[r, n]; y: out f32[r, n]' 'y[i, j] = sum[k in 0..j + 1](x[i, k])' >plain.yaml
     { cat plain.yaml; echo 'schedule: {threads: 16, held: 2, vector: 2}'; } >k.yaml

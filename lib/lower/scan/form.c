@@ -56,14 +56,51 @@ static bool settle(struct walk *w, const struct lang_symbol *sym, uint32_t axis)
 
 /* ---- reads ----------------------------------------------------------------------------------- */
 
-/* Each subscript an axis of its own that runs over just that dimension. */
-static bool is_plain(const struct walk *w, const struct lang_expr *e, uint32_t *axis)
+static bool is_one(const struct lang_expr *e)
 {
+    int64_t n;
+    return lang_const_int(e, &n) && n == 1;
+}
+
+/* Is e dim - 1? */
+static bool is_last_of(const struct lang_expr *e, const struct lang_expr *dim)
+{
+    int64_t n, last;
+    if (lang_const_int(e, &last) && lang_const_int(dim, &n))
+        return last == n - 1;
+    return e->kind == E_BINARY && e->op == OP_SUB && is_one(e->args[1]) &&
+           inspect_same_expr(inspect_strip(e->args[0]), dim);
+}
+
+const struct lang_expr *scan_index_of(const struct lang_expr *sub, const struct lang_expr *dim,
+                                      bool *flipped)
+{
+    sub = inspect_strip(sub);
+    *flipped = false;
+    if (sub->kind != E_BINARY || sub->op != OP_SUB)
+        return sub;
+    const struct lang_expr *x = inspect_strip(sub->args[0]), *y = inspect_strip(sub->args[1]);
+    *flipped = true;
+    if (is_last_of(x, dim)) /* n - 1 - i */
+        return y;
+    if (is_one(y) && x->kind == E_BINARY && x->op == OP_SUB && /* n - i - 1 */
+        inspect_same_expr(inspect_strip(x->args[0]), dim))
+        return inspect_strip(x->args[1]);
+    *flipped = false;
+    return sub;
+}
+
+/* Each subscript an axis of its own that runs over just that dimension. */
+static bool is_plain(const struct walk *w, const struct lang_expr *e, struct scan_read *r)
+{
+    uint32_t *axis = r->axis;
+
     if (e->pad || e->nargs != e->sym->rank || e->nargs == 0 || e->nargs > SCAN_RANK ||
         dtype_bits(e->sym->type) < 8)
         return false;
     for (uint32_t i = 0; i < e->nargs; i++) {
-        const int a = bound_of(w, e->args[i])->axis;
+        const struct lang_expr *at = scan_index_of(e->args[i], e->sym->dims[i], &r->flipped[i]);
+        const int a = bound_of(w, at)->axis;
         if (a < 0 || !inspect_same_expr(w->f->extent[a], e->sym->dims[i]))
             return false;
         for (uint32_t k = 0; k < i; k++)
@@ -81,17 +118,19 @@ static void note_width(struct scan_form *f, const struct lang_symbol *t)
     f->registers += bits > 32 ? 2 : 1;
 }
 
-static bool add_read(struct walk *w, const struct lang_expr *e, const uint32_t *axis)
+static bool add_read(struct walk *w, const struct lang_expr *e, struct scan_read read)
 {
     struct scan_form *f = w->f;
     for (uint32_t i = 0; i < f->nread; i++)
-        if (f->read[i].sym == e->sym && memcmp(f->read[i].axis, axis, e->nargs * sizeof *axis) == 0)
+        if (f->read[i].sym == e->sym && memcmp(f->read[i].axis, read.axis, sizeof read.axis) == 0 &&
+            memcmp(f->read[i].flipped, read.flipped, sizeof read.flipped) == 0)
             return true;
     if (f->nread == SCAN_READS)
         return lower_lacks(w->why, e->span, "'%s' is one read too many", e->sym->name);
     struct scan_read *r = &f->read[f->nread++];
-    *r = (struct scan_read){.sym = e->sym, .in_lanes = axis[e->nargs - 1] + 1 == f->naxis};
-    memcpy(r->axis, axis, e->nargs * sizeof *axis);
+    *r = read;
+    r->sym = e->sym;
+    r->in_lanes = read.axis[e->nargs - 1] + 1 == f->naxis;
     if (r->in_lanes)
         note_width(f, e->sym);
     return true;
@@ -115,12 +154,12 @@ static bool walk_args(struct walk *w, const struct lang_expr *e)
 
 static bool walk_read(struct walk *w, const struct lang_expr *e)
 {
-    uint32_t axis[SCAN_RANK] = {0};
-    const bool plain = is_plain(w, e, axis);
+    struct scan_read read = {0};
+    const bool plain = is_plain(w, e, &read);
     if (is_written(w, e->sym)) { /* an inout: other threads may have changed other elements */
         bool own = plain && e->nargs == w->f->naxis;
         for (uint32_t i = 0; i < e->nargs; i++)
-            own = own && axis[i] == i;
+            own = own && read.axis[i] == i && !read.flipped[i];
         if (!own)
             return lower_lacks(w->why, e->span,
                                "'%s' is updated in place and read at other elements", e->sym->name);
@@ -129,7 +168,7 @@ static bool walk_read(struct walk *w, const struct lang_expr *e)
     if (!walk_args(w, e))
         return false;
     if (plain)
-        return add_read(w, e, axis);
+        return add_read(w, e, read);
     w->f->reads_else |= w->in_term && e->nargs > 0;
     w->strays |= w->in_term && inspect_may_stray(e);
     return true;

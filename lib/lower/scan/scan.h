@@ -54,10 +54,11 @@ struct scan_options {
 strategy_analyse scan_fit;
 strategy_lower scan_lower;
 
-/* An element named by axes alone, each within its dimension. */
+/* An element named by axes alone, each within its dimension, or from its end: n - 1 - i. */
 struct scan_read {
     const struct lang_symbol *sym;
     uint32_t axis[SCAN_RANK];
+    bool flipped[SCAN_RANK];
     bool in_lanes; /* its last subscript is the last axis: neighbours lie side by side */
 };
 
@@ -90,6 +91,10 @@ struct scan_form {
     unsigned widest;    /* bits of an element that is read or written along the last axis */
     unsigned registers; /* of what is held of one element, about */
 };
+
+/* The index that a subscript of so long a dimension is, from its beginning or its end. */
+const struct lang_expr *scan_index_of(const struct lang_expr *sub, const struct lang_expr *dim,
+                                      bool *flipped);
 
 /* ---- scan/plan.c ----------------------------------------------------------------------------- */
 

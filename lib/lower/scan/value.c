@@ -229,8 +229,14 @@ static void load_read(struct scan *s, uint32_t read, uint32_t j)
     struct cg *g = s->g;
     const struct scan_read *r = &s->f->read[read];
     struct cg_val sub[SCAN_RANK], *v = elements(s, read, j);
-    for (uint32_t i = 0; i < r->sym->rank; i++)
+    for (uint32_t i = 0; i < r->sym->rank; i++) {
         sub[i] = r->axis[i] == s->f->axis ? s->position[j] : s->sub[r->axis[i]];
+        if (r->flipped[i]) {
+            const uint32_t many = r->axis[i] + 1 == s->f->naxis ? s->p->lanes : 1;
+            sub[i] =
+                cg_binary(g, OP_SUB, s->n[r->axis[i]], cg_add(g, sub[i], cg_int(DT_I64, many)));
+        }
+    }
     const struct cg_place_of at = cg_element(g, r->sym, r->sym->rank, sub);
     if (s->p->lanes == 1)
         v[0] = cg_load(g, r->sym, at);
@@ -247,14 +253,22 @@ void scan_load(struct scan *s, uint32_t j)
     cg_unguard(s->g, before);
 }
 
+/* Where the element at hand lies in a vector that was read. */
+static uint32_t place_in_read(const struct scan *s, const struct scan_read *r)
+{
+    const uint32_t k = place_of_lane(s, s->lane);
+    return r->flipped[r->sym->rank - 1] ? s->p->lanes - 1 - k : k;
+}
+
 static bool is_read_here(struct scan *s, const struct lang_expr *e, const struct scan_read *r)
 {
     if (e->sym != r->sym || e->nargs != r->sym->rank || e->pad)
         return false;
     for (uint32_t i = 0; i < e->nargs; i++) {
-        const struct lang_expr *sub = inspect_strip(e->args[i]);
+        bool flipped;
+        const struct lang_expr *sub = scan_index_of(e->args[i], e->sym->dims[i], &flipped);
         const struct cg_binding *b = sub->kind == E_NAME ? cg_find(s->g, sub->sym) : NULL;
-        if (!b || !cg_same(b->val, s->axis[r->axis[i]]))
+        if (!b || flipped != r->flipped[i] || !cg_same(b->val, s->axis[r->axis[i]]))
             return false;
     }
     return true;
@@ -267,7 +281,7 @@ static bool read_element(struct cg *g, const struct lang_expr *e, struct cg_val 
         return false;
     for (uint32_t i = 0; i < s->f->nread; i++)
         if (s->f->read[i].in_lanes && is_read_here(s, e, &s->f->read[i])) {
-            *v = elements(s, i, s->vec)[place_of_lane(s, s->lane)];
+            *v = elements(s, i, s->vec)[place_in_read(s, &s->f->read[i])];
             return true;
         }
     return false;
