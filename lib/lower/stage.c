@@ -32,6 +32,7 @@ struct stages {
     const struct strategy *named; /* by the schedule */
     const struct strategy *last;  /* used */
     bool used; /* the schedule's options were read by a strategy that takes them */
+    bool aside; /* what is computed now is none of what the schedule speaks of */
     unsigned depth;
 };
 
@@ -202,9 +203,10 @@ static bool lower_with(struct stages *p, const struct lower_stage *s, struct cho
 {
     struct cg *g = p->g;
     const struct strategy *st = how.by;
-    const bool taken = p->named || schedule_takes(g, st);
-    lower_explain(g, "%s: strategy %s%s\n", s->entry, st->name, p->named ? ", as scheduled" : "");
-    report_part(g, s->entry, st->name, p->named != NULL);
+    const bool named = p->named && !p->aside;
+    const bool taken = !p->aside && (named || schedule_takes(g, st));
+    lower_explain(g, "%s: strategy %s%s\n", s->entry, st->name, named ? ", as scheduled" : "");
+    report_part(g, s->entry, st->name, named);
     const void *options = taken ? schedule_read(g, st) : schedule_nothing(g, st);
     if (!options)
         return false;
@@ -221,6 +223,7 @@ static bool lower_with(struct stages *p, const struct lower_stage *s, struct cho
 }
 
 static bool lower_group(struct stages *p, struct group *gr, const struct lang_symbol *part);
+static bool turn(struct stages *p, const struct lower_stage *s, struct choice *how);
 
 /* The intermediate gets a place in memory, for the stage that is made now to write. */
 static void give_home(struct cg *g, const struct lang_symbol *t)
@@ -777,10 +780,52 @@ static bool lower_group(struct stages *p, struct group *gr, const struct lang_sy
     else if (part)
         s = store_along(p, gr, &how, s);
     p->depth--;
-    if ((!how.by->minds_inouts && !check_in_place(g, gr)) || !lower_with(p, s, how))
+    if ((!how.by->minds_inouts && !check_in_place(g, gr)) || !turn(p, s, &how) ||
+        !lower_with(p, s, how))
         return false;
     mark_stored(g, gr);
     return gr->is_written = true;
+}
+
+/* ---- what is turned first --------------------------------------------------------------------- */
+
+static void explain_turned(struct cg *g, const struct lang_symbol *t)
+{
+    struct lang_expr *bytes = lx_int(g->a, dtype_bits(t->type) / 8);
+    for (uint32_t i = 0; i < t->rank; i++)
+        bytes = lx_mul(g->a, bytes, t->dims[i]);
+    lower_explain(g, "%s: '%s' is turned in a launch of its own: %s bytes\n", g->spec->name,
+                  t->name, lang_expr_text(g->a, bytes));
+}
+
+/* Brings what the stage reads into the order that its strategy wants, if that is worth launches of
+ * their own; then its form is another. */
+static bool turn(struct stages *p, const struct lower_stage *s, struct choice *how)
+{
+    struct cg *g = p->g;
+    struct lower_turned turned;
+    struct buf why = buf_in(g->a);
+    const bool taken = p->named || schedule_takes(g, how->by);
+    if (!how->by->turn)
+        return true;
+    const void *options = taken ? schedule_read(g, how->by) : schedule_nothing(g, how->by);
+    if (!options)
+        return false;
+    if (!how->by->turn(g, s, how->form, options, &turned))
+        return true;
+    p->aside = true;
+    for (uint32_t i = 0; i < turned.n; i++) {
+        const struct lang_equation *eq = turned.eq[i];
+        struct group one = {.eq = {eq}, .n = 1};
+        explain_turned(g, eq->sym);
+        *VEC_PUSH(g->a, &g->homes) =
+            (struct cg_home){.sym = eq->sym, .temp = cg_temp_for(g, eq->sym)};
+        if (!lower_group(p, &one, eq->sym))
+            return false;
+    }
+    p->aside = false;
+    how->form = schedule_analyse(g, how->by, s, &why);
+    return how->form || cg_error(g, s->eq[0]->span, "%s", buf_text(&why));
 }
 
 /* Everything in one stage, where a strategy can. */
@@ -799,11 +844,12 @@ static bool lower_whole(struct stages *p, bool *done)
     if (p->named == schedule_last())
         return true; /* shape by shape */
     const struct lower_stage *s = stage_of(g, all.eq, all.n, g->spec->name);
-    const struct choice how = p->named ? chosen(g, p->named, s) : schedule_first(g, s);
+    struct choice how = p->named ? chosen(g, p->named, s) : schedule_first(g, s);
     if (!how.by)
         return true;
     *done = true;
-    return how.form && (how.by->minds_inouts || check_in_place(g, &all)) && lower_with(p, s, how);
+    return how.form && (how.by->minds_inouts || check_in_place(g, &all)) && turn(p, s, &how) &&
+           lower_with(p, s, how);
 }
 
 /* Shape by shape, as scheduled. */

@@ -21,6 +21,18 @@ typedef void *strategy_analyse(struct cg *g, const struct lower_stage *s, struct
  * schedule_read() made them. False after an error. */
 typedef bool strategy_lower(struct cg *g, void *form, const void *options);
 
+/* Intermediates that a stage is better given, in the order in which they are stored. */
+enum { LOWER_TURNED = 8 };
+struct lower_turned {
+    const struct lang_equation *eq[LOWER_TURNED];
+    uint32_t n;
+};
+/* Finds buffers that the stage reads in such an order that bringing them into another, by launches
+ * of their own, takes less time than reading them as they are. Reads of the intermediates stand for
+ * others from then on (cg_view). False: there are none. */
+typedef bool strategy_turn(struct cg *g, const struct lower_stage *s, void *form,
+                           const void *options, struct lower_turned *out);
+
 /* A way of turning equations into code. */
 struct strategy {
     const char *name;
@@ -31,6 +43,7 @@ struct strategy {
     strategy_analyse *analyse;
     strategy_lower *lower;
     strategy_candidates *candidates;
+    strategy_turn *turn; /* or NULL */
     /* analyse() sees to it that no element of an inout is read by one thread after another wrote
      * it; else only stages that read just the elements they write are given to it */
     bool minds_inouts;

@@ -78,6 +78,12 @@ void *matmul_fit(struct cg *g, const struct lower_stage *s, struct buf *why)
     return asked || (pays(&f->form, why) && has_room(g, &f->form, why)) ? f : NULL;
 }
 
+const struct matmul_form *matmul_form_of(const void *fit)
+{
+    const struct fitting *f = fit;
+    return &f->form;
+}
+
 /* ---- --explain ------------------------------------------------------------------------------- */
 
 static const char *const type_names[] = {

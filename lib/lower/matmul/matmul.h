@@ -22,6 +22,7 @@
  *   matmul/term.c   terms that are no products
  *   matmul/form.c   what fits, and what the operands are
  *   matmul/gather.c those that lie in memory, but are no matrices
+ *   matmul/turn.c   and what is better brought into another order first
  *   matmul.c        the strategy: variants, their conditions, --explain
  *   matmul/plan.c   variants for the sizes that the launch brings, and what a schedule says
  *   matmul/choose.c sizes of tiles, the number of stages and splits; matmul/rows.c: of few rows
@@ -269,6 +270,8 @@ enum matmul_by {
 #define MATMUL_BLOCKS_ALL   UINT32_MAX
 #define MATMUL_BLOCKS_TILES (UINT32_MAX - 1)
 
+enum matmul_turning { MATMUL_TURN_CHOSEN, MATMUL_TURN, MATMUL_TURN_NOT };
+
 /* 0: chosen. */
 struct matmul_options {
     uint32_t mma;         /* enum matmul_by: what multiplies */
@@ -282,10 +285,14 @@ struct matmul_options {
      * above */
     uint32_t blocks;
     uint32_t pingpong; /* of wgmma: 1 where warpgroups take whole tiles by turns */
+    uint32_t turn;     /* enum matmul_turning: of convolutions, whether channels become innermost */
     bool tiles;        /* matmul_plan() takes MATMUL_BLOCKS_TILES out of blocks */
 };
 strategy_analyse matmul_fit;
 strategy_lower matmul_lower;
+strategy_turn matmul_turn; /* matmul/turn.c */
+/* What matmul_fit() found. */
+const struct matmul_form *matmul_form_of(const void *fit);
 
 /* ---- matmul/plan.c: how ---------------------------------------------------------------------- */
 

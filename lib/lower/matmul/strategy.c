@@ -15,6 +15,8 @@ static const struct option_word by[] = {
 static const struct option_word blocks[] = {
     {"multiprocessors", MATMUL_BLOCKS_ALL}, {"tiles", MATMUL_BLOCKS_TILES}, {NULL, 0}};
 static const struct option_word yes_no[] = {{"yes", 1}, {"no", 0}, {NULL, 0}};
+static const struct option_word turn[] = {
+    {"yes", MATMUL_TURN}, {"no", MATMUL_TURN_NOT}, {NULL, 0}};
 
 #define AT(member) offsetof(struct matmul_options, member)
 static const struct strategy_option options[] = {
@@ -31,6 +33,9 @@ static const struct strategy_option options[] = {
      "blocks that take tiles by turns, by tensor cores", .words = blocks},
     {"pingpong", OPTION_WORD, 0, 0, AT(pingpong),
      "whether two warpgroups take whole tiles by turns, by wgmma", .words = yes_no},
+    {"turn", OPTION_WORD, 0, 0, AT(turn),
+     "whether what is apart in memory is brought side by side by a launch of its own",
+     .words = turn},
 };
 
 /* ---- schedules worth trying ---- */
@@ -244,5 +249,6 @@ const struct strategy matmul_strategy = {
     .analyse = matmul_fit,
     .lower = matmul_lower,
     .candidates = candidates,
+    .turn = matmul_turn,
     .takes_products = true,
 };

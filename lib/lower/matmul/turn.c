@@ -1,0 +1,490 @@
+/* Operands of which nothing that is multiplied lies side by side (matmul.h): an image's channels
+ * are apart by a whole plane of pixels.
+ *
+ *     y[b, f, i, j] = sum[d, u, v](pad(x[b, d, i + u - 1, j + v - 1], 0) * w[f, d, u, v])
+ *
+ * A launch of its own turns such a buffer into a temp, in which they do, and another the filters,
+ * so that both have their terms in the same order. What is then read is a product of operands that
+ * are copied as they lie:
+ *
+ *     X[b, h, w, d] = pad(x[b, d, h, w], 0)     W[f, u, v, d] = pad(w[f, d, u, v], 0)
+ *     sum[u, v, d](pad(X[b, i + u - 1, j + v - 1, d], 0) * W[f, u, v, d])
+ *
+ * The last dimension of both is a whole number of pieces of 16 bytes: what is added to it is 0.
+ * What rounds an element to tf32, or to a narrower type, does so while it is turned. The sum that
+ * reads the temps stands for the other one from then on (cg_view).
+ */
+#include <config.h>
+
+#include "lower/matmul/plan.h"
+
+enum {
+    PIECE = 16, /* bytes */
+    MOST_SUMS = MATMUL_SUMS,
+    LAUNCH = 2500, /* nanoseconds: of one that another waits for */
+};
+
+/* Nanoseconds for each byte that is read or written, of the copy's. */
+static const double per_byte = 1 / 2600.0;
+
+/* A sum's factor: an element of a buffer, and what is done to it. */
+struct factor {
+    const struct lang_expr *e; /* the read, or the rounding of it that the temp's elements have */
+    const struct lang_expr *read;
+    struct lang_expr *to; /* what stands for e */
+};
+
+/* A sum of products of two factors. x is a window, or steps over elements; d is the range along
+ * which x has one element beside the other in each of them. */
+struct turning {
+    struct cg *g;
+    struct lower_turned *out;
+    const struct lang_expr *sum;
+    struct factor factor[2], *x, *w;
+    uint32_t n;
+    uint32_t at;                  /* d among the subscripts of x, */
+    uint32_t along;               /* and among the sum's ranges */
+    struct lang_symbol *d, *wide; /* wide: it has a whole number of pieces */
+};
+
+/* ---- factors --------------------------------------------------------------------------------- */
+
+static bool is_memory(const struct turning *t, const struct lang_expr *e)
+{
+    return e->kind == E_INDEX && !cg_is_defined(t->g, e->sym) && e->sym->mode != MODE_INOUT &&
+           dtype_bits(e->sym->type) >= 8 && e->nargs == e->sym->rank && e->nargs < VARIANT_RANK;
+}
+
+static bool is_zero(const struct lang_expr *e)
+{
+    e = inspect_strip(e);
+    return (e->kind == E_INT && e->ival == 0) ||
+           (e->kind == E_FLOAT && e->fval == 0 && !__builtin_signbit(e->fval));
+}
+
+static bool rounds(const struct lang_expr *e)
+{
+    return e->kind == E_CALL && !e->func &&
+           (e->fn == FN_TF32 || e->fn == FN_TF32_RN || e->fn == FN_TF32_RZ);
+}
+
+/* Is e made of products, conversions and two reads of memory alone? Then it is 0 where they are. */
+static bool find_factors(struct turning *t, const struct lang_expr *e)
+{
+    if (e->kind == E_BINARY && e->op == OP_MUL)
+        return find_factors(t, e->args[0]) && find_factors(t, e->args[1]);
+    const struct lang_expr *read = e;
+    if (e->kind == E_CAST || rounds(e))
+        read = inspect_strip(e->args[0]);
+    if (read->kind != E_INDEX)
+        return e->kind == E_CAST && find_factors(t, e->args[0]);
+    if (t->n == 2 || !is_memory(t, read) || (read->pad && !is_zero(read->pad)))
+        return false;
+    const bool here = rounds(e) || dtype_bits(e->type) < dtype_bits(read->type);
+    t->factor[t->n++] = (struct factor){.e = here ? e : read, .read = read};
+    return true;
+}
+
+/* The number of the sum's range that the subscript is by itself; nindex: none. */
+static uint32_t which(const struct turning *t, const struct lang_expr *sub)
+{
+    uint32_t k = 0;
+    while (k < t->sum->nindex && !inspect_is_index(sub, t->sum->index[k]))
+        k++;
+    return k;
+}
+
+/* Is it a window, or does it step over elements, and its last subscript is none of the sum's
+ * ranges, but another is? */
+static bool is_window(struct turning *t, const struct lang_expr *read)
+{
+    uint32_t n = 0;
+    bool moves = false;
+    for (uint32_t i = 0; i < read->nargs; i++) {
+        const uint32_t k = which(t, read->args[i]);
+        if (k < t->sum->nindex) {
+            t->at = i;
+            t->along = k;
+            n++;
+        }
+        moves |= inspect_strip(read->args[i])->kind != E_NAME;
+    }
+    if (n != 1 || !moves || t->at + 1 == read->nargs)
+        return false;
+    t->d = t->sum->index[t->along];
+    return inspect_same_expr(t->d->dims[0], read->sym->dims[t->at]);
+}
+
+static bool is_at_launch(const struct turning *t)
+{
+    for (uint32_t k = 0; k < t->sum->nindex; k++)
+        if (t->sum->index[k]->low || !inspect_at_launch(t->sum->index[k]->dims[0]))
+            return false;
+    return t->sum->nindex <= MOST_SUMS;
+}
+
+static bool find_sides(struct turning *t)
+{
+    t->n = 0;
+    if (t->sum->reduce != RED_SUM || !is_at_launch(t) || !find_factors(t, t->sum->args[0]) ||
+        t->n != 2)
+        return false;
+    for (uint32_t i = 0; i < 2; i++)
+        if (is_window(t, t->factor[i].read)) {
+            t->x = &t->factor[i];
+            t->w = &t->factor[1 - i];
+            return t->x->e->type == t->w->e->type;
+        }
+    return false;
+}
+
+/* ---- temps ----------------------------------------------------------------------------------- */
+
+static struct lang_expr *name_of(struct cg *g, struct lang_symbol *index, struct span s)
+{
+    struct lang_expr *e = ARENA_NEW(g->a, struct lang_expr);
+    *e = (struct lang_expr){
+        .kind = E_NAME, .type = DT_I64, .span = s, .name = index->name, .sym = index, .height = 1};
+    return e;
+}
+
+static struct lang_symbol *index_of(struct cg *g, const char *name, struct lang_expr *extent,
+                                    struct span s)
+{
+    struct lang_symbol *index = ARENA_NEW(g->a, struct lang_symbol);
+    *index = (struct lang_symbol){.kind = SYM_INDEX,
+                                  .name = name,
+                                  .span = s,
+                                  .type = DT_I64,
+                                  .dims = ARENA_ARRAY(g->a, 1, struct lang_expr *)};
+    index->dims[0] = extent;
+    return index;
+}
+
+static struct lang_expr *zero(struct cg *g, enum dtype type, struct span s)
+{
+    struct lang_expr *z = ARENA_NEW(g->a, struct lang_expr);
+    *z = (struct lang_expr){.kind = dtype_is_float(type) ? E_FLOAT : E_INT,
+                            .type = type,
+                            .span = s,
+                            .height = 1};
+    return z;
+}
+
+static struct lang_expr *read_of(struct cg *g, struct lang_symbol *sym, uint32_t n, struct span s)
+{
+    struct lang_expr *e = ARENA_NEW(g->a, struct lang_expr);
+    *e = (struct lang_expr){.kind = E_INDEX,
+                            .type = sym->type,
+                            .span = s,
+                            .name = sym->name,
+                            .sym = sym,
+                            .nargs = n,
+                            .args = ARENA_ARRAY(g->a, n, struct lang_expr *),
+                            .height = 2};
+    return e;
+}
+
+/* The factor with another read in it. */
+static struct lang_expr *with_read(struct cg *g, const struct factor *f, struct lang_expr *read)
+{
+    if (f->e == f->read)
+        return read;
+    struct lang_expr *e = ARENA_NEW(g->a, struct lang_expr);
+    *e = *f->e;
+    e->args = ARENA_ARRAY(g->a, 1, struct lang_expr *);
+    e->args[0] = read;
+    e->height = read->height + 1;
+    return e;
+}
+
+/* An equation of a new intermediate, of the factor's type: its indices, and nothing yet to its
+ * right. */
+static struct lang_equation *new_equation(struct turning *t, const struct factor *f, uint32_t n,
+                                          struct lang_symbol *const *index)
+{
+    struct cg *g = t->g;
+    struct lang_symbol *sym = ARENA_NEW(g->a, struct lang_symbol);
+    struct lang_equation *q = ARENA_NEW(g->a, struct lang_equation);
+    *sym = (struct lang_symbol){.kind = SYM_TENSOR,
+                                .name = f->read->sym->name,
+                                .span = f->e->span,
+                                .type = f->e->type,
+                                .rank = n,
+                                .dims = ARENA_ARRAY(g->a, n, struct lang_expr *),
+                                .def = q};
+    *q = (struct lang_equation){.span = f->e->span,
+                                .sym = sym,
+                                .nindex = n,
+                                .index = ARENA_ARRAY(g->a, n, struct lang_symbol *)};
+    for (uint32_t i = 0; i < n; i++) {
+        q->index[i] = index[i];
+        sym->dims[i] = index[i]->dims[0];
+    }
+    return q;
+}
+
+/* A temp of the same elements that was made for another sum takes the place of q. */
+static struct lang_symbol *same_temp(struct turning *t, struct lang_equation *q)
+{
+    struct lower_turned *out = t->out;
+    for (uint32_t i = 0; i < out->n; i++)
+        if (inspect_same_shape(out->eq[i]->sym, q->sym) && matmul_same(out->eq[i]->rhs, q->rhs))
+            return out->eq[i]->sym;
+    if (out->n == LOWER_TURNED)
+        return NULL;
+    out->eq[out->n++] = q;
+    return q->sym;
+}
+
+/* What rounds to tf32 leaves nothing to cut off. */
+static struct lang_expr *rounded(struct cg *g, const struct factor *f, struct lang_expr *read)
+{
+    if (!rounds(f->e))
+        return read;
+    struct lang_expr *e = with_read(g, f, read);
+    e->fn = FN_TF32_RZ;
+    return e;
+}
+
+/* X: the window's buffer, whose dimension d comes last. */
+static bool turn_window(struct turning *t)
+{
+    struct cg *g = t->g;
+    const struct lang_expr *old = t->x->read;
+    const struct lang_symbol *buffer = old->sym;
+    const uint32_t n = old->nargs;
+    struct lang_symbol *index[VARIANT_RANK];
+    struct lang_expr *from = read_of(g, old->sym, n, old->span);
+    for (uint32_t i = 0, k = 0; i < n; i++) {
+        const char *name = i == t->at ? t->d->name : arena_printf(g->a, "%c%u", 'i', i);
+        struct lang_expr *extent = i == t->at ? t->wide->dims[0] : buffer->dims[i];
+        struct lang_symbol *s = index_of(g, name, extent, old->span);
+        index[i == t->at ? n - 1 : k++] = s;
+        from->args[i] = name_of(g, s, old->span);
+    }
+    if (t->wide != t->d)
+        from->pad = zero(g, old->type, old->span);
+    struct lang_equation *q = new_equation(t, t->x, n, index);
+    q->rhs = with_read(g, t->x, from);
+    struct lang_symbol *temp = same_temp(t, q);
+    if (!temp)
+        return false;
+    struct lang_expr *read = read_of(g, temp, n, old->span);
+    for (uint32_t i = 0, k = 0; i < n; i++)
+        if (i != t->at)
+            read->args[k++] = old->args[i];
+    read->args[n - 1] = name_of(g, t->wide, old->span);
+    read->height = old->height;
+    read->pad = old->pad ? zero(g, temp->type, old->span) : NULL;
+    t->x->to = rounded(g, t->x, read);
+    return true;
+}
+
+/* The indices of e that are none of the sum's, each once; false: there are too many. */
+static bool find_indices(const struct turning *t, const struct lang_expr *e,
+                         struct lang_symbol **index, uint32_t *n)
+{
+    if (e->kind == E_NAME && e->sym->kind == SYM_INDEX && which(t, e) == t->sum->nindex) {
+        uint32_t i = 0;
+        while (i < *n && index[i] != e->sym)
+            i++;
+        if (i == *n && (*n == VARIANT_RANK - MOST_SUMS || e->sym->low ||
+                        !inspect_at_launch(e->sym->dims[0])))
+            return false;
+        index[i] = e->sym;
+        *n += i == *n;
+    }
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (!find_indices(t, e->args[i], index, n))
+            return false;
+    return true;
+}
+
+/* W: the other factor's elements, those of d side by side. Other ranges keep the order that they
+ * have in its buffer. */
+static bool turn_other(struct turning *t)
+{
+    struct cg *g = t->g;
+    const struct lang_expr *old = t->w->read;
+    struct lang_symbol *index[VARIANT_RANK];
+    uint32_t n = 0, seen = 1u << t->along;
+    if (!find_indices(t, old, index, &n))
+        return false;
+    for (uint32_t i = 0; i < old->nargs; i++) {
+        const uint32_t k = which(t, old->args[i]);
+        if (k < t->sum->nindex && !(seen & 1u << k))
+            index[n++] = t->sum->index[k];
+        seen |= 1u << k;
+    }
+    for (uint32_t k = 0; k < t->sum->nindex; k++)
+        if (!(seen & 1u << k))
+            index[n++] = t->sum->index[k];
+    index[n++] = t->wide;
+    struct lang_expr *from = read_of(g, old->sym, old->nargs, old->span);
+    bool has = false;
+    for (uint32_t i = 0; i < old->nargs; i++) {
+        const bool is_d = inspect_is_index(old->args[i], t->d);
+        has |= is_d && inspect_same_expr(old->sym->dims[i], t->d->dims[0]);
+        from->args[i] = is_d ? name_of(g, t->wide, old->span) : old->args[i];
+    }
+    from->height = old->height;
+    from->pad = old->pad ? old->pad : t->wide != t->d ? zero(g, old->type, old->span) : NULL;
+    struct lang_equation *q = new_equation(t, t->w, n, index);
+    q->rhs = with_read(g, t->w, from);
+    struct lang_symbol *temp = has ? same_temp(t, q) : NULL;
+    if (!temp)
+        return false;
+    struct lang_expr *read = read_of(g, temp, n, old->span);
+    for (uint32_t i = 0; i < n; i++)
+        read->args[i] = name_of(g, index[i], old->span);
+    t->w->to = rounded(g, t->w, read);
+    return true;
+}
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+static struct lang_expr *copy(const struct turning *t, const struct lang_expr *e)
+{
+    for (uint32_t i = 0; i < 2; i++)
+        if (e == t->factor[i].e)
+            return t->factor[i].to;
+    struct lang_expr *c = ARENA_NEW(t->g->a, struct lang_expr);
+    *c = *e;
+    c->args = ARENA_ARRAY(t->g->a, e->nargs, struct lang_expr *);
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        c->args[i] = copy(t, e->args[i]);
+        c->height = c->args[i]->height >= c->height ? c->args[i]->height + 1 : c->height;
+    }
+    return c;
+}
+
+/* d, or a range of whole pieces in its place. */
+static struct lang_symbol *widened(struct turning *t)
+{
+    struct cg *g = t->g;
+    const int64_t by = PIECE * 8 / dtype_bits(t->x->e->type);
+    struct lang_expr *extent = t->d->dims[0];
+    int64_t n;
+    if (lang_const_int(extent, &n) && n % by == 0)
+        return t->d;
+    extent = lx_mul_int(g->a, lx_ceil_div_int(g->a, extent, by), by);
+    return index_of(g, t->d->name, extent, t->d->span);
+}
+
+/* Turns the sum's factors, if they are such. */
+static void turn(struct turning *t)
+{
+    struct cg *g = t->g;
+    if (!find_sides(t))
+        return;
+    const uint32_t before = t->out->n;
+    t->wide = widened(t);
+    if (!turn_window(t) || !turn_other(t)) {
+        t->out->n = before;
+        return;
+    }
+    struct lang_expr *sum = copy(t, t->sum);
+    sum->index = ARENA_ARRAY(g->a, sum->nindex, struct lang_symbol *);
+    for (uint32_t k = 0; k < sum->nindex; k++)
+        sum->index[k] = k == t->along ? t->wide : t->sum->index[k];
+    *VEC_PUSH(g->a, &g->outlined) = (struct cg_outlined){.reduce = t->sum, .read = sum};
+}
+
+/* All sums of e, and of the equations that it reads. */
+static void walk(struct turning *t, const struct lang_expr *e)
+{
+    e = cg_view(t->g, e);
+    if (e->kind == E_REDUCE) {
+        t->sum = e;
+        turn(t);
+        return;
+    }
+    for (uint32_t i = 0; i < e->nargs; i++)
+        walk(t, e->args[i]);
+    const bool tensor = e->kind == E_INDEX || (e->kind == E_NAME && e->sym->kind == SYM_TENSOR);
+    if (tensor && cg_is_defined(t->g, e->sym))
+        walk(t, e->sym->def->rhs);
+}
+
+/* ---- is it worth it? ------------------------------------------------------------------------- */
+
+/* Bytes that turning reads and writes; < 0: that is not known. */
+static double bytes_of(const struct lower_turned *out)
+{
+    double all = 0;
+    for (uint32_t i = 0; i < out->n; i++) {
+        const struct lang_symbol *s = out->eq[i]->sym;
+        double bytes = 2.0 * dtype_bits(s->type) / 8;
+        for (uint32_t k = 0; k < s->rank; k++) {
+            int64_t n;
+            if (!lang_const_int(s->dims[k], &n))
+                return -1;
+            bytes *= (double)n;
+        }
+        all += bytes;
+    }
+    return all;
+}
+
+/* Nanoseconds of the first plan; < 0: there is none, or its sizes are not known. */
+static double time_of(struct cg *g, const struct matmul_form *f,
+                      const struct matmul_options *options)
+{
+    const struct matmul_setting setting = {
+        .a = g->a, .target = g->target, .fast = g->fast, .strict = !g->contract_fma};
+    struct matmul_plan p[MATMUL_VARIANTS] = {0};
+    struct matmul_report report = {0};
+    uint32_t n = 0;
+    return matmul_plan(&setting, f, options, p, &n, &report) && n && p[0].about > 0 ? p[0].about
+                                                                                    : -1;
+}
+
+/* The form that the stage has once the temps are in memory; false: it has none. */
+static bool form_after(struct cg *g, const struct lower_stage *s, const struct lower_turned *out,
+                       struct matmul_form *f)
+{
+    struct buf why = buf_in(g->a);
+    for (uint32_t i = 0; i < out->n; i++)
+        *VEC_PUSH(g->a, &g->homes) = (struct cg_home){
+            .sym = out->eq[i]->sym, .temp = out->eq[i]->sym, .is_stored = true};
+    g->reducing->v.n = 0;
+    return matmul_analyse(g, s, true, f, &why);
+}
+
+/* Do tensor cores multiply both as they lie? f32 is parted from registers. */
+static bool takes(const struct cg *g, const struct matmul_form *f)
+{
+    return g->target->sm >= 80 && !f->pairs && f->type != MATMUL_F32 && f->type != MATMUL_F64;
+}
+
+bool matmul_turn(struct cg *g, const struct lower_stage *s, void *form, const void *options,
+                 struct lower_turned *out)
+{
+    const struct matmul_options *want = options;
+    const struct matmul_form *before = matmul_form_of(form);
+    const size_t homes = g->homes.n, views = g->outlined.n;
+    struct turning t = {.g = g, .out = out};
+    out->n = 0;
+    if (want->turn == MATMUL_TURN_NOT || (want->turn != MATMUL_TURN && !takes(g, before)))
+        return false;
+    for (uint32_t i = 0; i < s->n; i++)
+        walk(&t, s->eq[i]->rhs);
+    if (out->n == 0)
+        return false;
+    struct matmul_form *after = ARENA_NEW(g->a, struct matmul_form);
+    bool pays = form_after(g, s, out, after);
+    if (pays && want->turn != MATMUL_TURN) {
+        const double as_is = time_of(g, before, want), turned = time_of(g, after, want);
+        const double bytes = bytes_of(out);
+        pays = as_is < 0 || turned < 0 || bytes < 0 ||
+               turned + bytes * per_byte + out->n * (double)LAUNCH < as_is;
+    }
+    g->homes.n = homes;
+    if (!pays) {
+        g->outlined.n = views;
+        out->n = 0;
+    }
+    g->reducing->v.n = 0;
+    return out->n > 0;
+}
