@@ -142,7 +142,8 @@ static void align(const struct planner *l, struct matmul_plan *p)
             n = 1; /* which is copied as it is */
         p->align[i] = n;
     }
-    p->store = l->single ? 1 : dividing(f->j->dims[0], lanes_of(f->out_bits));
+    const struct lang_symbol *out = f->stage->eq[0]->sym;
+    p->store = l->single ? 1 : dividing(out->dims[out->rank - 1], lanes_of(f->out_bits));
 }
 
 /* ---- shares ---------------------------------------------------------------------------------- */

@@ -126,3 +126,68 @@ bool matmul_fold_axes(struct cg *g, struct matmul_normal *n, uint32_t left, uint
         matmul_share_axes(g, n);
     return any;
 }
+
+/* ---- images of planes ------------------------------------------------------------------------ */
+
+/* Of tiles of this many pixels, those of the last one of each image that are wasted may be a sixth
+ * of all: 28 x 28 is little more than 6 of them. */
+enum { PIXELS = 128, WASTED = 6 };
+
+static bool is_worth(const struct lang_symbol *image, const struct lang_symbol *pixel,
+                     int64_t *images, int64_t *pixels)
+{
+    if (!lang_const_int(image->dims[0], images) || !lang_const_int(pixel->dims[0], pixels) ||
+        *images < 2 || *pixels < 1 || *images * *pixels > MAP_MOST_SMALL)
+        return false;
+    const int64_t padded = (*pixels + PIXELS - 1) / PIXELS * PIXELS;
+    return (padded - *pixels) * WASTED > padded;
+}
+
+bool matmul_join_images(struct cg *g, struct matmul_normal *n, uint32_t left, uint32_t right,
+                        struct matmul_images *to)
+{
+    const uint32_t last = n->naxis - 1;
+    *to = (struct matmul_images){0};
+    for (uint32_t i = 0; i + 1 < last; i++) {
+        int64_t images, pixels;
+        if (!(right & ~left & 1u << i) || !(left & ~right & ((1u << last) - (2u << i))) ||
+            !is_worth(n->axis[i], n->axis[last], &images, &pixels))
+            continue;
+        struct lang_symbol *both = ARENA_NEW(g->a, struct lang_symbol);
+        *both = *n->axis[last];
+        both->name = arena_printf(g->a, "%s.%s", n->axis[i]->name, n->axis[last]->name);
+        both->dims = ARENA_ARRAY(g->a, 1, struct lang_expr *);
+        both->dims[0] = lx_int(g->a, images * pixels);
+        *to = (struct matmul_images){
+            .axis = i, .image = n->axis[i], .pixel = n->axis[last], .both = both};
+        n->axis[last] = both;
+        return true;
+    }
+    return false;
+}
+
+/* An image is a quotient of the index that stands for both, and a pixel a rest. */
+static struct lang_expr *part_of(struct cg *g, const struct matmul_images *m,
+                                 const struct lang_expr *e)
+{
+    struct lang_expr *whole = ARENA_NEW(g->a, struct lang_expr);
+    *whole = *e;
+    whole->sym = m->both;
+    whole->name = m->both->name;
+    return matmul_binary(g, e->sym == m->image ? OP_DIV : OP_MOD, whole, m->pixel->dims[0]);
+}
+
+struct lang_expr *matmul_of_images(struct cg *g, const struct matmul_images *m,
+                                   struct lang_expr *e)
+{
+    if (e->kind == E_NAME && (e->sym == m->image || e->sym == m->pixel))
+        return part_of(g, m, e);
+    struct lang_expr *c = ARENA_NEW(g->a, struct lang_expr);
+    *c = *e;
+    c->args = ARENA_ARRAY(g->a, e->nargs, struct lang_expr *);
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        c->args[i] = matmul_of_images(g, m, e->args[i]);
+        c->height = c->args[i]->height >= c->height ? c->args[i]->height + 1 : c->height;
+    }
+    return c;
+}

@@ -181,6 +181,35 @@ static bool find_sums(struct analysis *a, struct lang_expr **e)
 
 /* ---- axes ------------------------------------------------------------------------------------ */
 
+/* Does it read one tensor by subscripts that are more than indices, as a convolution with a stride
+ * does? */
+static bool is_strided(const struct analysis *a, const struct lang_expr *e)
+{
+    e = inspect_strip(e);
+    if (e->kind != E_INDEX || cg_is_defined(a->g, e->sym))
+        return false;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (matmul_mask(&a->n, e->args[i]) && inspect_strip(e->args[i])->kind != E_NAME)
+            return true;
+    return false;
+}
+
+/* Makes pixels of all images the columns, where the right operands are windows of them. */
+static void join_images(struct analysis *a, uint32_t left, uint32_t right)
+{
+    bool any = a->n.folded;
+    for (uint32_t i = 0; i < a->f->noperand; i++)
+        any |= is_strided(a, a->e[i]);
+    if (!any || a->f->pairs || !matmul_join_images(a->g, &a->n, left, right, &a->f->images))
+        return;
+    const uint32_t image = 1u << a->f->images.axis;
+    for (uint32_t i = 0; i < a->f->noperand; i++)
+        if (a->mask[i] & image) {
+            a->e[i] = matmul_of_images(a->g, &a->f->images, a->e[i]);
+            a->mask[i] &= ~image;
+        }
+}
+
 static bool choose_axes(struct analysis *a)
 {
     struct matmul_form *f = a->f;
@@ -188,6 +217,7 @@ static bool choose_axes(struct analysis *a)
     uint32_t left = 0, right = 0;
     for (uint32_t i = 0; i < f->noperand; i++)
         *(f->operand[i].side == MATMUL_A ? &left : &right) |= a->mask[i];
+    join_images(a, left, right);
     f->k = a->n.sum[0];
     f->j = a->n.axis[last];
     f->axis_i = last;
@@ -200,7 +230,7 @@ static bool choose_axes(struct analysis *a)
         if (!((left | right) & 1u << i))
             return lower_lacks(a->why, a->span[0], "the sum does not depend on '%s'",
                                a->n.axis[i]->name);
-        if (a->n.axis[i] == f->i)
+        if (a->n.axis[i] == f->i || a->n.axis[i] == f->images.image)
             continue;
         if (f->nbatch == MATMUL_BATCH)
             return lower_lacks(a->why, a->span[0], "'%s' is one index too many",
@@ -487,19 +517,6 @@ static bool find_products(struct analysis *a)
 }
 
 /* ---- rows and columns of several axes -------------------------------------------------------- */
-
-/* Does it read one tensor by subscripts that are more than indices, as a convolution with a stride
- * does? */
-static bool is_strided(const struct analysis *a, const struct lang_expr *e)
-{
-    e = inspect_strip(e);
-    if (e->kind != E_INDEX || cg_is_defined(a->g, e->sym))
-        return false;
-    for (uint32_t i = 0; i < e->nargs; i++)
-        if (matmul_mask(&a->n, e->args[i]) && inspect_strip(e->args[i])->kind != E_NAME)
-            return true;
-    return false;
-}
 
 /* Of a convolution, pixels of all rows and images are the rows, or the columns, of one product. */
 static bool fold_axes(struct analysis *a)

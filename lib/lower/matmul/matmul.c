@@ -323,8 +323,9 @@ static void require_align(struct cg *g, const struct matmul_form *f, const struc
         if (o->gather && gathers(f, p))
             matmul_gather_require(g, o->gather, p->align[i], c);
     }
+    const struct lang_symbol *out = f->stage->eq[0]->sym;
     if (p->store > 1)
-        variant_require_multiple(g, c, f->j->dims[0], p->store);
+        variant_require_multiple(g, c, out->dims[out->rank - 1], p->store);
     if (f->whole)
         variant_require_multiple(g, c, f->k->dims[0], p->bk);
 }

@@ -84,6 +84,19 @@ void matmul_fold_sums(struct cg *g, struct matmul_normal *n);
 /* Makes neighbouring axes that the left operand alone moves along one, and those before the last
  * that the right one alone does. left, right: on which axes each depends. False: there are none. */
 bool matmul_fold_axes(struct cg *g, struct matmul_normal *n, uint32_t left, uint32_t right);
+/* Images of which each is the last axis of results, with rows in between: y[b, f, p]. Pixels of all
+ * images are the columns of one product, though results that lie side by side are one's alone. */
+struct matmul_images {
+    uint32_t axis;                           /* its number; */
+    struct lang_symbol *image, *pixel, *both; /* image NULL: there are none */
+};
+/* Finds them where tiles of one image's pixels would be mostly empty, and makes `both` the last of
+ * the axes. False: there are none. */
+bool matmul_join_images(struct cg *g, struct matmul_normal *n, uint32_t left, uint32_t right,
+                        struct matmul_images *to);
+/* e, with quotients and rests of `both` for images and pixels. */
+struct lang_expr *matmul_of_images(struct cg *g, const struct matmul_images *m,
+                                   struct lang_expr *e);
 
 /* ---- matmul/exact.c -------------------------------------------------------------------------- */
 
@@ -228,6 +241,7 @@ struct matmul_form {
                                                 in the outputs' order */
     struct lang_symbol *i, *j, *k;           /* i NULL: m is 1; dims[0] of each is its extent */
     uint32_t axis_i; /* its place among the outputs' axes; j's is the last */
+    struct matmul_images images; /* j stands for two of the outputs' axes: not for the last alone */
     uint32_t noperand, nproduct;
     struct matmul_operand operand[MATMUL_OPERANDS];
     struct matmul_product product[MATMUL_PRODUCTS];
@@ -447,6 +461,8 @@ void matmul_subscripts(struct matmul *m, uint32_t operand, struct cg_val at, str
                        struct cg_val *sub);
 struct cg_place_of matmul_place(struct matmul *m, uint32_t operand, struct cg_val at,
                                 struct cg_val k);
+/* The subscripts of the results at a row (of no matter where there is no i) and a column. */
+void matmul_result_at(struct matmul *m, struct cg_val row, struct cg_val col, struct cg_val *sub);
 /* From there to the next along k, in elements: i64. */
 struct cg_val matmul_step(struct matmul *m, uint32_t operand);
 

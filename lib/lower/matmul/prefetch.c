@@ -43,8 +43,7 @@ static void ask_for(struct matmul *m, const struct lang_symbol *t, struct cg_val
     struct cg_val sub[VARIANT_RANK], ok = cg_bool(g, true);
     row = cg_index(g, cg_add(g, cg_convert(g, m->row, DT_U32), row));
     col = cg_index(g, cg_add(g, cg_convert(g, m->col, DT_U32), col));
-    for (uint32_t i = 0, b = 0; i < t->rank; i++)
-        sub[i] = i + 1 == t->rank ? col : i == m->f->axis_i ? row : m->batch[b++];
+    matmul_result_at(m, row, col, sub);
     if (!m->whole_rows)
         ok = cg_binary(g, OP_LT, row, m->m);
     if (!m->whole_cols)

@@ -97,10 +97,7 @@ static struct at stand(struct walk *w, struct cg_val row, struct cg_val col)
     if (w->patch->first_col)
         col = cg_add(g, col, *w->patch->first_col);
     col = cg_add(g, col, cg_convert(g, m->col, DT_U32));
-    for (uint32_t i = 0, b = 0; i < shape->rank; i++)
-        r->sub[i] = i + 1 == shape->rank     ? cg_index(g, col)
-                    : f->i && i == f->axis_i ? cg_index(g, row)
-                                             : m->batch[b++];
+    matmul_result_at(m, cg_index(g, row), cg_index(g, col), r->sub);
     if (f->i && !m->whole_rows)
         at.ok = cg_binary(g, OP_LT, cg_index(g, row), m->m);
     else if (!f->i)

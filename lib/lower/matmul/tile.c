@@ -350,6 +350,24 @@ struct cg_place_of matmul_place(struct matmul *m, uint32_t operand, struct cg_va
     return cg_address(g, e->sym, cg_flat_index(g, e->sym, e->nargs, sub));
 }
 
+void matmul_result_at(struct matmul *m, struct cg_val row, struct cg_val col, struct cg_val *sub)
+{
+    const struct matmul_form *f = m->f;
+    const struct matmul_images *images = &f->images;
+    const uint32_t rank = f->stage->eq[0]->sym->rank;
+    struct cg_val image = cg_int(DT_I64, 0);
+    if (images->image) {
+        struct lang_expr *pixels = images->pixel->dims[0];
+        magic_divmod(m->g, col, pixels, cg_extent(m->g, f->stage->eq[0]->sym, rank - 1), &image,
+                     &col);
+    }
+    for (uint32_t i = 0, b = 0; i < rank; i++)
+        sub[i] = i + 1 == rank                           ? col
+                 : f->i && i == f->axis_i                ? row
+                 : images->image && i == images->axis    ? image
+                                                         : m->batch[b++];
+}
+
 struct cg_val matmul_step(struct matmul *m, uint32_t operand)
 {
     struct cg *g = m->g;

@@ -359,14 +359,15 @@ static struct lang_expr *copy(const struct turning *t, const struct lang_expr *e
     return c;
 }
 
-/* d, or a range of whole pieces in its place. */
+/* d, or a range of whole pieces in its place. Where its extent is open there are variants for those
+ * that are, and turning copies tiles. */
 static struct lang_symbol *widened(struct turning *t)
 {
     struct cg *g = t->g;
     const int64_t by = PIECE * 8 / dtype_bits(t->x->e->type);
     struct lang_expr *extent = t->d->dims[0];
     int64_t n;
-    if (lang_const_int(extent, &n) && n % by == 0)
+    if (!lang_const_int(extent, &n) || n % by == 0)
         return t->d;
     extent = lx_mul_int(g->a, lx_ceil_div_int(g->a, extent, by), by);
     return index_of(g, t->d->name, extent, t->d->span);

@@ -77,7 +77,7 @@ uint32_t wgmma_direct(struct wgmma_shape *s)
     const uint32_t size = dtype_bits(stage->eq[0]->sym->type) / 8;
     const bool whole =
         s->p->turned ? size == 4 : (size == 2 || size == 4) && s->p->bn % (WGMMA_SPAN / size) == 0;
-    if (!whole || s->p->store * size < 16 || wgmma_is_heavy(s))
+    if (!whole || s->p->store * size < 16 || wgmma_is_heavy(s) || s->f->images.image)
         return 0;
     for (uint32_t o = 0; o < stage->n; o++) {
         const struct lang_symbol *t = stage->eq[o]->sym;
@@ -215,10 +215,7 @@ static void compute(struct out *w, struct cg_val *v)
     struct cg_val ok = cg_bool(g, true);
     /* what lies along columns is at constant distances from one address */
     r->along = turned ? down : across;
-    for (uint32_t i = 0, b = 0; i < shape->rank; i++)
-        r->sub[i] = i + 1 == shape->rank ? cg_index(g, w->col)
-                    : i == f->axis_i     ? cg_index(g, row)
-                                         : m->batch[b++];
+    matmul_result_at(m, cg_index(g, row), cg_index(g, w->col), r->sub);
     if (!m->whole_rows)
         ok = cg_binary(g, OP_LT, cg_index(g, row), m->m);
     if (!m->whole_cols) {
@@ -349,10 +346,7 @@ static void find_places(struct out *w)
         for (uint32_t o = 0; o < s->f->stage->n; o++) {
             const struct lang_symbol *t = s->f->stage->eq[o]->sym;
             struct cg_val sub[VARIANT_RANK];
-            for (uint32_t i = 0, b = 0; i < t->rank; i++)
-                sub[i] = i + 1 == t->rank    ? cg_index(g, col)
-                         : i == s->f->axis_i ? row
-                                             : m->batch[b++];
+            matmul_result_at(m, row, cg_index(g, col), sub);
             const struct cg_place_of at = cg_address(g, t, cg_flat_index(g, t, t->rank, sub));
             w->place[o][q] = at.base;
         }
