@@ -31,7 +31,7 @@ struct stages {
     struct groups groups;
     const struct strategy *named; /* by the schedule */
     const struct strategy *last;  /* used */
-    bool used; /* the schedule's options were read by a strategy that takes them */
+    bool used;  /* the schedule's options were read by a strategy that takes them */
     bool aside; /* what is computed now is none of what the schedule speaks of */
     unsigned depth;
 };
@@ -787,7 +787,8 @@ static bool lower_group(struct stages *p, struct group *gr, const struct lang_sy
     return gr->is_written = true;
 }
 
-/* ---- what is turned first --------------------------------------------------------------------- */
+/* ---- what is turned first ---------------------------------------------------------------------
+ */
 
 static void explain_turned(struct cg *g, const struct lang_symbol *t)
 {
@@ -812,7 +813,7 @@ static bool turn(struct stages *p, const struct lower_stage *s, struct choice *h
     if (!options)
         return false;
     if (!how->by->turn(g, s, how->form, options, &turned))
-        return true;
+        return !g->failed;
     p->aside = true;
     for (uint32_t i = 0; i < turned.n; i++) {
         const struct lang_equation *eq = turned.eq[i];

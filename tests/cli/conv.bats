@@ -29,7 +29,7 @@ setup() {
     run -0 kaio-emit --explain -v --kernel=nhwc "$data"
     [[ $output == *"rows b.i.j < n * (h * w), columns o < f, terms u.v.d < r * (s * c)"* ]]
     run -0 kaio-emit --explain -v --kernel=nchw "$data"
-    [[ $output == *"columns i.j < "*", terms d.u.v < c * (r * s); for each b < n"* ]]
+    [[ $output == *"columns i.j < "*", terms u.v.d < r * (s * c); for each b < n"* ]]
     run -0 kaio-emit --explain -v --kernel=to_k "$data"
     [[ $output == *"rows o < f, columns u.v.d < "*", terms b.i.j < n * (h * w)"* ]]
 }
@@ -106,5 +106,120 @@ END
     for target in sm_80 sm_90a; do
         run -0 kaio-verify --run -d cpu --check -t $target s.yaml
         [[ ${lines[-1]} == *' passed, 0 failed, '* ]]
+    done
+}
+
+# A spec of convolutions of planes, of so many dimensions and this type.
+planes() { # dimensions type [schedule]
+    local i=(i j l) u=(u v t) h=(h w q) r=(r s z) in='' out='' window='' filter='' at='' n
+    for ((n = 0; n < $1; n++)); do
+        in+=", ${h[n]}" filter+=", ${r[n]}" at+=",${u[n]}"
+        out+=", (${h[n]} + 2 * (${r[n]} / 2) - (${r[n]} - 1) * e - 1) / g + 1"
+        window+=", g * ${i[n]} + e * ${u[n]} - ${r[n]} / 2"
+    done
+    local x="pad(x[b, d$window], 0)" k="k[o,d$at]" t=$2
+    [ "$t" != tf32 ] || { x="tf32($x)" k="tf32($k)" t=f32; }
+    [ "$t" != f16_of_f32 ] || { x="f16($x)" k="f16($k)" t=f32; }
+    local index=${i[*]:0:$1}
+    cat <<END
+kernel: planes
+params: {x: 'in $t[n, c$in]', k: 'in $t[f, c$filter]', y: 'out f32[n, f$out]'}
+compute: y[b,o,${index// /,}] = sum[d$at]($x * $k)
+${3:+schedule: $3}
+END
+}
+
+@test "channels of planes come to lie side by side by a launch of their own, and filters" {
+    planes 2 f16 >k.yaml
+    run -0 kaio-emit -t sm_90a --explain -v -D n=64 -D c=64 -D h=56 -D w=56 -D f=64 -D r=3 -D s=3 -D e=1 -D g=1 k.yaml
+    [[ $output == *"'x' is turned in a launch of its own: 25690112 bytes"* ]]
+    [[ $output == *"'k' is turned in a launch of its own: 73728 bytes"* ]]
+    [[ $output == *"terms u.v.d < 576; for each b < n"* ]]
+    [[ $output == *"left, as it is: k[o, u.v.d]"*"right, gathered: pad(x[b, "*"planes: wgmma of f16"* ]]
+    [ "$(grep -c '^  launch ' <<<"$output")" -eq 3 ]
+    # not where that would take longer, or a schedule says no, or a target has no cp.async
+    planes 2 f16 '{turn: no}' >no.yaml
+    run -0 kaio-emit -t sm_90a --explain -v no.yaml
+    [[ $output != *turned* && $output == *"terms d.u.v < "* ]]
+    run -0 kaio-emit -t sm_90a --explain -v -D n=1 -D c=64 -D h=4 -D w=4 -D f=64 -D r=1 -D s=1 -D e=1 -D g=2 k.yaml
+    [[ $output != *turned* ]]
+    run -0 kaio-emit -t sm_75 --explain -v k.yaml
+    [[ $output != *turned* ]]
+    # f32 is turned only on demand
+    planes 2 f32 >k.yaml
+    run -0 kaio-emit -t sm_90a --explain -v k.yaml
+    [[ $output != *turned* ]]
+    planes 2 f32 '{turn: yes}' >k.yaml
+    run -0 kaio-emit -t sm_90a --explain -v k.yaml
+    [[ $output == *"'x' is turned in a launch of its own: 4 * n"* ]]
+}
+
+@test "what rounds does so while it is turned, and few channels are filled up with zeros" {
+    local size='-D n=16 -D c=3 -D h=64 -D w=64 -D f=64 -D r=7 -D s=7 -D e=1 -D g=1'
+    planes 2 tf32 '{turn: yes}' >k.yaml
+    # shellcheck disable=SC2086
+    run -0 kaio-emit -t sm_90a --explain -v $size k.yaml
+    [[ $output == *"'x' is turned in a launch of its own: 1048576 bytes"* ]] # of 4 channels
+    [[ $output == *"terms u.v.d < 196;"*"left, as it is but for bits that are left out: tf32_rz(k["* ]]
+    planes 2 f16_of_f32 '{turn: yes}' >k.yaml
+    # shellcheck disable=SC2086
+    run -0 kaio-emit -t sm_90a --explain -v $size k.yaml
+    [[ $output == *"'x' is turned in a launch of its own: 1048576 bytes"* ]] # 8 of f16
+    [[ $output == *"1 product of f16, summed as f32"*"left, as it is: k["* ]]
+}
+
+@test "'turn' is refused where nothing can be turned" {
+    cat >k.yaml <<'END'
+kernel: k
+params: {x: 'in f16[m, k]', w: 'in f16[k, n]', y: 'out f32[m, n]'}
+compute: y[i,j] = sum[t](x[i,t] * w[t,j])
+schedule: {turn: yes}
+END
+    run -2 kaio-emit k.yaml
+    [[ $output == *"k.yaml:4:18: error: nothing can be turned: 'turn' is for sums of products of a window"* ]]
+    sed -i 's/turn: yes/turn: maybe/' k.yaml
+    run -2 kaio-emit k.yaml
+    [[ $output == *"'turn' is yes or no, not 'maybe'"* ]]
+}
+
+@test "turned convolutions are right for any batch, channels, filters, strides and gaps" {
+    RANDOM=${KAIO_SEED:-7}
+    local target size n=12
+    [ -z "${KAIO_QUICK-}" ] || n=2
+    while ((n-- > 0)); do
+        for type in f16 bf16 tf32 f16_of_f32; do
+            local rank=$((RANDOM % 3 + 1)) e=$((RANDOM % 2 + 1)) g=$((RANDOM % 3 + 1)) names=(h w q) k=(r s z)
+            local c=$((RANDOM % 2 ? RANDOM % 13 + 1 : RANDOM % 3 * 8 + 8))
+            size="n=$((RANDOM % 4 + 1)) c=$c f=$((RANDOM % 40 + 1)) e=$e g=$g"
+            for ((i = 0; i < rank; i++)); do
+                local r=$((RANDOM % (rank == 1 ? 7 : 8 - 2 * rank) + 1))
+                size+=" ${k[i]}=$r ${names[i]}=$(((r - 1) * e + 1 + RANDOM % (rank == 3 ? 3 : 6)))"
+            done
+            planes $rank $type '{turn: yes}' >k.yaml
+            target=sm_$((n % 2 ? 80 : 90))
+            target=${target/90/90a}
+            # shellcheck disable=SC2086
+            run -0 kaio-verify --run -d cpu --check -t $target --fill=normal k.yaml $size
+        done
+    done
+}
+
+@test "pixels of all images are the columns where one image's tiles would be mostly empty" {
+    planes 2 f16 >k.yaml
+    run -0 kaio-emit -t sm_90a --explain -v -D n=64 -D c=512 -D h=7 -D w=7 -D f=512 -D r=3 -D s=3 -D e=1 -D g=1 k.yaml
+    [[ $output == *"rows o < f, columns b.i.j < 3136, terms u.v.d < 4608"* ]]
+    [[ $output != *"for each b"* ]]
+    run -0 kaio-emit -t sm_90a --explain -v -D n=64 -D c=64 -D h=56 -D w=56 -D f=64 -D r=3 -D s=3 -D e=1 -D g=1 k.yaml
+    [[ $output == *"columns i.j < 3136, terms u.v.d < 576; for each b < n"* ]]
+    # with a residual, in every way of multiplying, split and by turns
+    for mma in 'mma: wgmma' 'mma: wgmma, tile: [64, 64, 64], split: 2' 'mma: sync' 'mma: sync, split: 2' 'mma: sync, blocks: 2' 'mma: fma'; do
+        cat >r.yaml <<END
+kernel: residual
+params: {x: 'in f16[n, c, h, w]', k: 'in f16[f, c, 3, 3]', r: 'in f16[n, f, h, w]', bias: 'in f32[f]', y: 'out f16[n, f, h, w]'}
+compute: y[b,o,i,j] = relu(sum[d,u,v](pad(x[b, d, i + u - 1, j + v - 1], 0) * k[o,d,u,v]) + bias[o] + r[b,o,i,j])
+schedule: {strategy: matmul, turn: yes, $mma}
+END
+        run -0 kaio-verify --run -d cpu --check -t sm_90a --code=fixed --fill=normal r.yaml n=5 c=16 h=6 w=6 f=72
+        run -0 kaio-verify --run -d cpu --check -t sm_90a --code=fixed --fill=normal r.yaml n=3 c=8 h=5 w=7 f=40
     done
 }

@@ -143,6 +143,21 @@ static bool is_worth(const struct lang_symbol *image, const struct lang_symbol *
     return (padded - *pixels) * WASTED > padded;
 }
 
+/* The equations keep their axes where the list of these changes. */
+static void keep_axes(struct cg *g, struct matmul_normal *n)
+{
+    struct lang_symbol **axis = ARENA_ARRAY(g->a, n->naxis, struct lang_symbol *);
+    struct lang_equation *eq = ARENA_ARRAY(g->a, n->stage.n, struct lang_equation);
+    const struct lang_equation **list = ARENA_ARRAY(g->a, n->stage.n, const struct lang_equation *);
+    memcpy(axis, n->axis, n->naxis * sizeof *axis);
+    for (uint32_t i = 0; i < n->stage.n; i++) {
+        eq[i] = *n->stage.eq[i];
+        eq[i].index = axis;
+        list[i] = &eq[i];
+    }
+    n->stage.eq = list;
+}
+
 bool matmul_join_images(struct cg *g, struct matmul_normal *n, uint32_t left, uint32_t right,
                         struct matmul_images *to)
 {
@@ -160,6 +175,7 @@ bool matmul_join_images(struct cg *g, struct matmul_normal *n, uint32_t left, ui
         both->dims[0] = lx_int(g->a, images * pixels);
         *to = (struct matmul_images){
             .axis = i, .image = n->axis[i], .pixel = n->axis[last], .both = both};
+        keep_axes(g, n);
         n->axis[last] = both;
         return true;
     }
@@ -177,8 +193,7 @@ static struct lang_expr *part_of(struct cg *g, const struct matmul_images *m,
     return matmul_binary(g, e->sym == m->image ? OP_DIV : OP_MOD, whole, m->pixel->dims[0]);
 }
 
-struct lang_expr *matmul_of_images(struct cg *g, const struct matmul_images *m,
-                                   struct lang_expr *e)
+struct lang_expr *matmul_of_images(struct cg *g, const struct matmul_images *m, struct lang_expr *e)
 {
     if (e->kind == E_NAME && (e->sym == m->image || e->sym == m->pixel))
         return part_of(g, m, e);

@@ -87,7 +87,7 @@ bool matmul_fold_axes(struct cg *g, struct matmul_normal *n, uint32_t left, uint
 /* Images of which each is the last axis of results, with rows in between: y[b, f, p]. Pixels of all
  * images are the columns of one product, though results that lie side by side are one's alone. */
 struct matmul_images {
-    uint32_t axis;                           /* its number; */
+    uint32_t axis;                            /* its number; */
     struct lang_symbol *image, *pixel, *both; /* image NULL: there are none */
 };
 /* Finds them where tiles of one image's pixels would be mostly empty, and makes `both` the last of
@@ -240,7 +240,7 @@ struct matmul_form {
     struct lang_symbol *batch[MATMUL_BATCH]; /* the first nbatch of the axes that are not i and j,
                                                 in the outputs' order */
     struct lang_symbol *i, *j, *k;           /* i NULL: m is 1; dims[0] of each is its extent */
-    uint32_t axis_i; /* its place among the outputs' axes; j's is the last */
+    uint32_t axis_i;             /* its place among the outputs' axes; j's is the last */
     struct matmul_images images; /* j stands for two of the outputs' axes: not for the last alone */
     uint32_t noperand, nproduct;
     struct matmul_operand operand[MATMUL_OPERANDS];

@@ -15,8 +15,7 @@ static const struct option_word by[] = {
 static const struct option_word blocks[] = {
     {"multiprocessors", MATMUL_BLOCKS_ALL}, {"tiles", MATMUL_BLOCKS_TILES}, {NULL, 0}};
 static const struct option_word yes_no[] = {{"yes", 1}, {"no", 0}, {NULL, 0}};
-static const struct option_word turn[] = {
-    {"yes", MATMUL_TURN}, {"no", MATMUL_TURN_NOT}, {NULL, 0}};
+static const struct option_word turn[] = {{"yes", MATMUL_TURN}, {"no", MATMUL_TURN_NOT}, {NULL, 0}};
 
 #define AT(member) offsetof(struct matmul_options, member)
 static const struct strategy_option options[] = {

@@ -362,10 +362,10 @@ void matmul_result_at(struct matmul *m, struct cg_val row, struct cg_val col, st
                      &col);
     }
     for (uint32_t i = 0, b = 0; i < rank; i++)
-        sub[i] = i + 1 == rank                           ? col
-                 : f->i && i == f->axis_i                ? row
-                 : images->image && i == images->axis    ? image
-                                                         : m->batch[b++];
+        sub[i] = i + 1 == rank                        ? col
+                 : f->i && i == f->axis_i             ? row
+                 : images->image && i == images->axis ? image
+                                                      : m->batch[b++];
 }
 
 struct cg_val matmul_step(struct matmul *m, uint32_t operand)

@@ -17,6 +17,7 @@
 #include <config.h>
 
 #include "lower/matmul/plan.h"
+#include "lower/schedule.h"
 
 enum {
     PIECE = 16, /* bytes */
@@ -164,10 +165,8 @@ static struct lang_symbol *index_of(struct cg *g, const char *name, struct lang_
 static struct lang_expr *zero(struct cg *g, enum dtype type, struct span s)
 {
     struct lang_expr *z = ARENA_NEW(g->a, struct lang_expr);
-    *z = (struct lang_expr){.kind = dtype_is_float(type) ? E_FLOAT : E_INT,
-                            .type = type,
-                            .span = s,
-                            .height = 1};
+    *z = (struct lang_expr){
+        .kind = dtype_is_float(type) ? E_FLOAT : E_INT, .type = type, .span = s, .height = 1};
     return z;
 }
 
@@ -244,6 +243,7 @@ static struct lang_expr *rounded(struct cg *g, const struct factor *f, struct la
         return read;
     struct lang_expr *e = with_read(g, f, read);
     e->fn = FN_TF32_RZ;
+    e->name = "tf32_rz";
     return e;
 }
 
@@ -289,8 +289,8 @@ static bool find_indices(const struct turning *t, const struct lang_expr *e,
         uint32_t i = 0;
         while (i < *n && index[i] != e->sym)
             i++;
-        if (i == *n && (*n == VARIANT_RANK - MOST_SUMS || e->sym->low ||
-                        !inspect_at_launch(e->sym->dims[0])))
+        if (i == *n &&
+            (*n == VARIANT_RANK - MOST_SUMS || e->sym->low || !inspect_at_launch(e->sym->dims[0])))
             return false;
         index[i] = e->sym;
         *n += i == *n;
@@ -447,16 +447,23 @@ static bool form_after(struct cg *g, const struct lower_stage *s, const struct l
 {
     struct buf why = buf_in(g->a);
     for (uint32_t i = 0; i < out->n; i++)
-        *VEC_PUSH(g->a, &g->homes) = (struct cg_home){
-            .sym = out->eq[i]->sym, .temp = out->eq[i]->sym, .is_stored = true};
+        *VEC_PUSH(g->a, &g->homes) =
+            (struct cg_home){.sym = out->eq[i]->sym, .temp = out->eq[i]->sym, .is_stored = true};
     g->reducing->v.n = 0;
     return matmul_analyse(g, s, true, f, &why);
 }
 
-/* Do tensor cores multiply both as they lie? f32 is parted from registers. */
+/* Do tensor cores multiply what is turned, and not what is not? f32 is parted from registers. */
 static bool takes(const struct cg *g, const struct matmul_form *f)
 {
-    return g->target->sm >= 80 && !f->pairs && f->type != MATMUL_F32 && f->type != MATMUL_F64;
+    bool apart = false;
+    for (uint32_t i = 0; i < f->noperand; i++) {
+        const struct matmul_operand *o = &f->operand[i];
+        apart |= !o->plain &&
+                 (!o->gather || !o->gather->run || (f->type == MATMUL_TF32 && !o->along_k));
+    }
+    return apart && g->target->sm >= 80 && !f->pairs && f->type != MATMUL_F32 &&
+           f->type != MATMUL_F64;
 }
 
 bool matmul_turn(struct cg *g, const struct lower_stage *s, void *form, const void *options,
@@ -471,6 +478,11 @@ bool matmul_turn(struct cg *g, const struct lower_stage *s, void *form, const vo
         return false;
     for (uint32_t i = 0; i < s->n; i++)
         walk(&t, s->eq[i]->rhs);
+    if (out->n == 0 && want->turn == MATMUL_TURN)
+        return cg_error(g, schedule_span(g, "turn"),
+                        "nothing can be turned: 'turn' is for sums of products of a window, or of "
+                        "every second element, whose last subscript is no range of the sum, and of "
+                        "another buffer's elements");
     if (out->n == 0)
         return false;
     struct matmul_form *after = ARENA_NEW(g->a, struct matmul_form);
