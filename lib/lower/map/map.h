@@ -136,7 +136,8 @@ struct lang_symbol *map_fold_sums(struct cg *g, struct lower_stage *s,
 bool map_walk_fits(struct cg *g, const struct lower_stage *s, struct buf *why);
 bool map_walk_lower(struct cg *g, const struct map_options *want, struct variant_set *all);
 
-/* ---- map/tile.c: inputs whose rows lie along another axis than the outputs' ---- */
+/* ---- map/tile.c: inputs whose rows lie along another axis than the outputs'; map/short.c: few
+ * ---- */
 
 /* Nothing is generated where there are none. */
 bool map_tile_lower(struct cg *g, const struct map_options *want, struct variant_set *all);

@@ -177,8 +177,7 @@ static struct lang_expr *find_tile(struct map_tiling *t, struct map_reader *m)
     return grid;
 }
 
-/* Finds the values of a tile's other subscripts. */
-static void find_others(struct map_tiling *t, const struct map_reader *m, struct map_tile *tile)
+void map_tile_find_others(struct map_tiling *t, const struct map_reader *m, struct map_tile *tile)
 {
     struct cg *g = t->g;
     for (uint32_t i = 0; i + 1 < tile->n; i++) {
@@ -298,8 +297,8 @@ static bool is_form(const struct map_reader *m, const struct map_form *f, struct
     return true;
 }
 
-static bool is_of_tile(const struct map_reader *m, const struct map_tile *tile,
-                       const struct map_tiling *t, const struct map_form *f)
+bool map_tile_is_read(const struct map_reader *m, const struct map_tile *tile,
+                      const struct map_tiling *t, const struct map_form *f)
 {
     for (uint32_t i = 0; i < tile->n; i++) {
         const bool across = i == tile->across;
@@ -319,7 +318,7 @@ static bool read_tile(struct cg *g, const struct lang_expr *e, const struct map_
     struct map_tiling *t = m->tiling;
     for (uint32_t i = 0; i < t->ntile; i++) {
         struct map_tile *tile = &t->tile[i];
-        if (tile->sym != e->sym || e->pad || !is_of_tile(m, tile, t, f))
+        if (tile->sym != e->sym || e->pad || !map_tile_is_read(m, tile, t, f))
             continue;
         if (tile->is_packed) {
             *v = map_pack_read(t, tile)[m->lane];
@@ -342,8 +341,8 @@ static bool read_tile(struct cg *g, const struct lang_expr *e, const struct map_
     return false;
 }
 
-static void store(struct map_tiling *t, const struct map_reader *m, struct cg_val flat,
-                  const struct cg_val *v)
+void map_tile_store(struct map_tiling *t, const struct map_reader *m, struct cg_val flat,
+                    const struct cg_val *v)
 {
     struct cg *g = t->g;
     for (uint32_t i = 0; i < t->s->n; i++) {
@@ -389,7 +388,7 @@ static void compute(struct map_tiling *t, struct map_reader *m)
     }
     for (uint32_t i = 0; i < passes; i++) {
         cg_unguard(g, guard[i]);
-        store(t, m, flat[i], v + i * count);
+        map_tile_store(t, m, flat[i], v + i * count);
         cg_unguard(g, none);
     }
 }
@@ -442,7 +441,7 @@ static bool lower_variant(struct map_tiling *t, struct variant_set *all, const c
     t->y = cg_binary(g, OP_DIV, cg_special(g, SP_TID_X), cg_int(DT_U32, wide));
     struct lang_expr *grid = find_tile(t, &m);
     for (uint32_t i = 0; i < t->ntile; i++) {
-        find_others(t, &m, &t->tile[i]);
+        map_tile_find_others(t, &m, &t->tile[i]);
         if (t->tile[i].is_packed)
             map_pack_bring(t, &t->tile[i]);
         else
@@ -500,6 +499,10 @@ bool map_tile_lower(struct cg *g, const struct map_options *want, struct variant
     t.block = want->block ? want->block : BLOCK;
     find_tiles(&t);
     if (!t.ntile)
+        return true;
+    if (!want->tile && !want->vector && !map_short_lower(&t, all))
+        return false;
+    if (all->done)
         return true;
     choose_sides(&t, want);
     const uint32_t lanes = t.lanes;

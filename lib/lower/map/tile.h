@@ -32,6 +32,8 @@ struct map_tiling {
     struct cg_val x, y; /* the thread's place in the tile: x in units of lanes */
     struct cg_val across0, down0;
     uint32_t pass;
+    struct cg_val *row; /* map/short.c: what the thread loaded, rows of nrow elements */
+    uint32_t nrow;
 };
 
 /* Rows of the tile that the block's threads walk at once. */
@@ -44,6 +46,20 @@ struct cg_val map_tile_flat(struct map_tiling *t, const struct map_tile *tile, s
 /* That of a row further on. */
 struct cg_val map_tile_step(struct map_tiling *t, const struct map_tile *tile, struct cg_val flat,
                             uint32_t rows);
+
+/* Finds the values of a tile's other subscripts. */
+void map_tile_find_others(struct map_tiling *t, const struct map_reader *m, struct map_tile *tile);
+/* Are these the forms of the subscripts of the tile's elements at the reader's place? */
+bool map_tile_is_read(const struct map_reader *m, const struct map_tile *tile,
+                      const struct map_tiling *t, const struct map_form *f);
+/* Stores the lanes' results of all outputs, v[output * lanes + lane]. */
+void map_tile_store(struct map_tiling *t, const struct map_reader *m, struct cg_val flat,
+                    const struct cg_val *v);
+
+/* ---- map/short.c: rows that are too short for tiles ---- */
+
+/* Adds a variant for them, if the tile has such. */
+bool map_short_lower(struct map_tiling *t, struct variant_set *all);
 
 /* ---- map/pack.c: elements of one or two bytes, in words ---- */
 

@@ -77,13 +77,15 @@ struct figures {
 
     /* Operands that are computed cost this, by four kernels of 4096^3 (weights of 4 bits, silu, a
      * scale of rows): 1900 to 3500 clocks of a single producer for a stage, of which 900 waited. */
-    double fetch_clocks;  /* clocks until what is computed has come from memory */
-    double seen_share;    /* the part of them that a single producer waits for */
-    double words_ahead;   /* words that each thread loads a stage ahead */
-    double issue_clocks;  /* clocks of each instruction of a warp */
-    double stage_clocks;  /* clocks of a stage's end */
-    double paired_work;   /* instructions for an element that is made as one of a pair */
-    double single_work;   /* instructions for any other, beside half of what it says itself */
+    double fetch_clocks; /* clocks until what is computed has come from memory */
+    double seen_share;   /* the part of them that a single producer waits for */
+    double words_ahead;  /* words that each thread loads a stage ahead */
+    double issue_clocks; /* clocks of each instruction of a warp */
+    double stage_clocks; /* clocks of a stage's end */
+    double paired_work;  /* instructions for an element that is made as one of a pair */
+    double single_work;  /* instructions for any other, beside half of what it says itself */
+    double
+        apart; /* so many times as many where they are f32 that lie apart, of windows of planes */
     double gathered_work; /* and for 16 bytes that are copied as they lie */
 
     /* Moving bytes slows the clock down, also where nothing waits for it: a share of the time that
@@ -131,6 +133,7 @@ static const struct figures h100 = {
     .stage_clocks = 150,
     .paired_work = 2.8,
     .single_work = 2,
+    .apart = 2,
     .gathered_work = 10,
     .cache_power = 0.24,
     .hbm_power = 0.1,
@@ -213,8 +216,9 @@ static double made(const struct block *b, bool work)
     double n = 0;
     for (uint32_t i = 0; i < b->f->noperand; i++) {
         const struct matmul_operand *o = &b->f->operand[i];
-        const double each = matmul_has_pairs(o) ? h100.paired_work
-                                                : h100.single_work + o->weight / 2.0;
+        const bool apart = o->gather && !o->gather->run && o->bits == 32;
+        const double single = (h100.single_work + o->weight / 2.0) * (apart ? h100.apart : 1);
+        const double each = matmul_has_pairs(o) ? h100.paired_work : single;
         if (!o->plain && matmul_wgmma_gathers(b->f, b->p))
             n += (double)(o->side == MATMUL_A ? b->p->bm : b->p->bn) * b->p->bk *
                  (work ? h100.gathered_work * o->bits / 128 : 1);
