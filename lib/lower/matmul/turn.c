@@ -40,7 +40,8 @@ struct factor {
 struct turning {
     struct cg *g;
     struct lower_turned *out;
-    const struct lang_expr *sum;
+    const struct lang_equation *eq;
+    const struct lang_expr *sum; /* of eq */
     struct factor factor[2], *x, *w;
     uint32_t n;
     uint32_t at;                  /* d among the subscripts of x, */
@@ -301,6 +302,18 @@ static bool find_indices(const struct turning *t, const struct lang_expr *e,
     return true;
 }
 
+/* The equation's order is that of rows which are then one axis. */
+static void sort_indices(const struct turning *t, struct lang_symbol **index, uint32_t n)
+{
+    uint32_t done = 0;
+    for (uint32_t i = 0; i < t->eq->nindex; i++)
+        for (uint32_t k = done; k < n; k++)
+            if (index[k] == t->eq->index[i]) {
+                index[k] = index[done];
+                index[done++] = t->eq->index[i];
+            }
+}
+
 /* W: the other factor's elements, those of d side by side. Other ranges keep the order that they
  * have in its buffer. */
 static bool turn_other(struct turning *t)
@@ -311,6 +324,7 @@ static bool turn_other(struct turning *t)
     uint32_t n = 0, seen = 1u << t->along;
     if (!find_indices(t, old, index, &n))
         return false;
+    sort_indices(t, index, n);
     for (uint32_t i = 0; i < old->nargs; i++) {
         const uint32_t k = which(t, old->args[i]);
         if (k < t->sum->nindex && !(seen & 1u << k))
@@ -392,20 +406,21 @@ static void turn(struct turning *t)
     *VEC_PUSH(g->a, &g->outlined) = (struct cg_outlined){.reduce = t->sum, .read = sum};
 }
 
-/* All sums of e, and of the equations that it reads. */
-static void walk(struct turning *t, const struct lang_expr *e)
+/* All sums of e, of equation eq, and of the equations that it reads. */
+static void walk(struct turning *t, const struct lang_equation *eq, const struct lang_expr *e)
 {
     e = cg_view(t->g, e);
     if (e->kind == E_REDUCE) {
+        t->eq = eq;
         t->sum = e;
         turn(t);
         return;
     }
     for (uint32_t i = 0; i < e->nargs; i++)
-        walk(t, e->args[i]);
+        walk(t, eq, e->args[i]);
     const bool tensor = e->kind == E_INDEX || (e->kind == E_NAME && e->sym->kind == SYM_TENSOR);
     if (tensor && cg_is_defined(t->g, e->sym))
-        walk(t, e->sym->def->rhs);
+        walk(t, e->sym->def, e->sym->def->rhs);
 }
 
 /* ---- is it worth it? ------------------------------------------------------------------------- */
@@ -477,7 +492,7 @@ bool matmul_turn(struct cg *g, const struct lower_stage *s, void *form, const vo
     if (want->turn == MATMUL_TURN_NOT || (want->turn != MATMUL_TURN && !takes(g, before)))
         return false;
     for (uint32_t i = 0; i < s->n; i++)
-        walk(&t, s->eq[i]->rhs);
+        walk(&t, s->eq[i], s->eq[i]->rhs);
     if (out->n == 0 && want->turn == MATMUL_TURN)
         return cg_error(g, schedule_span(g, "turn"),
                         "nothing can be turned: 'turn' is for sums of products of a window, or of "
