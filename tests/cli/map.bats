@@ -224,3 +224,41 @@ load equations
     [[ $output == *"k: strategy map"* && -z $stderr ]]
     kaio-verify --run -d cpu --check "$BATS_TEST_TMPDIR/k.yaml" b=2 c=2 h=35 w=68
 }
+
+@test "short rows are turned a vector of them at a time, each element read once" {
+    cat >"$BATS_TEST_TMPDIR/k.yaml" <<'END'
+kernel: turn
+types: {T: [f16, f32, i8]}
+params: {x: 'in T[f, c, 3, 3]', y: 'out T[f, 3, 3, c]'}
+compute: y[o,u,v,d] = x[o,d,u,v]
+---
+kernel: narrows
+params: {x: 'in f32[c, n]', y: 'out f16[n, c]'}
+compute: y[u,d] = f16(x[d,u] * 2 + u + d)
+---
+kernel: twice
+params: {x: 'in f32[f, c, 5]', y: 'out f32[f, 5, c]', z: 'out f32[f, 5, c]'}
+compute: |
+  y[o,u,d] = x[o,d,u] + x[o,d,(u + 1) % 5]
+  z[o,u,d] = -x[o,d,u]
+END
+    cd "$BATS_TEST_TMPDIR"
+    run -0 kaio-emit --explain -v -D f=64 -D c=64 --kernel=turn k.yaml
+    [[ $output == *"turn: 256 threads, 8 rows of 9 elements for each"* ]]
+    kaio-emit -D f=64 -D c=64 --kernel=turn k.yaml >k.ptx
+    [ "$(grep -c 'ld.global.*v4' k.ptx)" -eq 9 ]
+    [ "$(grep -c 'ld.global' k.ptx)" -eq 9 ]
+    [ "$(grep -c 'st.global.*v4' k.ptx)" -eq 9 ]
+    for size in 'f=3 c=16' 'f=1 c=32' 'f=2 c=13' 'f=300 c=8'; do
+        for type in f16 f32 i8; do
+            # shellcheck disable=SC2086
+            run -0 kaio-verify --run -d cpu --check --kernel=turn -D T=$type k.yaml $size
+        done
+        # shellcheck disable=SC2086
+        run -0 kaio-verify --run -d cpu --check --kernel=twice k.yaml $size
+    done
+    for size in 'n=3 c=12' 'n=15 c=8' 'n=16 c=8' 'n=2 c=7' 'n=1 c=8'; do
+        # shellcheck disable=SC2086
+        run -0 kaio-verify --run -d cpu --check --kernel=narrows k.yaml $size
+    done
+}
