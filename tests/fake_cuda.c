@@ -520,6 +520,37 @@ API(cuTensorMapEncodeTiled, void *to, int type, uint32_t rank, void *address, co
     memcpy(to, &m, sizeof m);
     return 0;
 }
+
+API(cuTensorMapEncodeIm2col, void *to, int type, uint32_t rank, void *address, const uint64_t *dims,
+    const uint64_t *strides, const int *lower, const int *upper, uint32_t channels, uint32_t pixels,
+    const uint32_t *steps, int interleave, int swizzle, int promotion, int fill)
+{
+    const struct map m = {(uint64_t)(uintptr_t)address, map_word};
+    char text[512];
+    int n = 0;
+    MAY_FAIL();
+    if ((uintptr_t)to % 64 || rank < 3 || rank > 5 || (uintptr_t)address % 16 || channels < 1 ||
+        channels > 256 || pixels < 1 || pixels > 1024)
+        return 1;
+    for (uint32_t i = 0; i < rank; i++) {
+        n += snprintf(text + n, sizeof text - (size_t)n, " %llu/%u", (unsigned long long)dims[i],
+                      steps[i]);
+        if (i)
+            n += snprintf(text + n, sizeof text - (size_t)n, "@%llu",
+                          (unsigned long long)strides[i - 1]);
+        if (i + 2 < rank)
+            n += snprintf(text + n, sizeof text - (size_t)n, " from %d to %d", lower[i], upper[i]);
+        if (!dims[i] || (i && strides[i - 1] % 16))
+            return 1;
+    }
+    record("im2col map at %llu type %d:%s, %u channels of %u, interleave %d swizzle %d promotion "
+           "%d fill %d",
+           (unsigned long long)(uintptr_t)address, type, text, channels, pixels, interleave,
+           swizzle, promotion, fill);
+    memset(to, 0, 128);
+    memcpy(to, &m, sizeof m);
+    return 0;
+}
 #endif
 
 /* ---- memory, with bands around it that must stay as they are ---- */

@@ -113,6 +113,10 @@ UNIT_TESTS += tests/unit/sim_wgmma_matmul
 tests_unit_sim_wgmma_matmul_SOURCES = tests/unit/sim_wgmma_matmul.c
 tests_unit_sim_wgmma_matmul_LDADD = $(TOOL_LIBS)
 
+UNIT_TESTS += tests/unit/sim_im2col
+tests_unit_sim_im2col_SOURCES = tests/unit/sim_im2col.c
+tests_unit_sim_im2col_LDADD = $(TOOL_LIBS)
+
 UNIT_TESTS += tests/unit/sim_tensor_ops
 tests_unit_sim_tensor_ops_SOURCES = tests/unit/sim_tensor_ops.c
 tests_unit_sim_tensor_ops_LDADD = $(TOOL_LIBS)

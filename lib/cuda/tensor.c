@@ -45,6 +45,20 @@ static int step_of(unsigned bytes, unsigned first)
     return n;
 }
 
+static cu_result encode(const struct device *dev, const struct device_tensor_map *m,
+                        struct cu_tensor_map *map)
+{
+    const int type = tensor_type(m->type, m->tf32), interleave = step_of(m->interleave, 16);
+    const int swizzle = step_of(m->swizzle, 32), promotion = step_of(m->promotion, 64);
+    void *const address = (void *)(uintptr_t)m->address;
+    if (m->im2col)
+        return dev->cu.TensorMapEncodeIm2col(map, type, m->rank, address, m->dim, m->stride + 1,
+                                             m->lower, m->upper, m->box[0], m->box[1], m->step,
+                                             interleave, swizzle, promotion, m->nan_fill);
+    return dev->cu.TensorMapEncodeTiled(map, type, m->rank, address, m->dim, m->stride + 1, m->box,
+                                        m->step, interleave, swizzle, promotion, m->nan_fill);
+}
+
 enum device_status cu_tensor_map(struct device *dev, const struct device_tensor_map *m,
                                  unsigned char to[DEVICE_TENSOR_MAP], struct diags *d)
 {
@@ -53,16 +67,13 @@ enum device_status cu_tensor_map(struct device *dev, const struct device_tensor_
         diag_error(d, SPAN_NONE, "tensor maps need sm_90; this device is sm_%u", dev->sm);
         return DEVICE_REFUSED;
     }
-    if (!dev->cu.TensorMapEncodeTiled) {
+    if (!dev->cu.TensorMapEncodeTiled || !dev->cu.TensorMapEncodeIm2col) {
         diag_error(d, SPAN_NONE,
                    "tensor maps need a driver of CUDA 12.0; this one is of CUDA %d.%d: update it",
                    dev->version / 1000, dev->version % 1000 / 10);
         return DEVICE_REFUSED;
     }
-    cu_result r = dev->cu.TensorMapEncodeTiled(
-        &map, tensor_type(m->type, m->tf32), m->rank, (void *)(uintptr_t)m->address, m->dim,
-        m->stride + 1, m->box, m->step, step_of(m->interleave, 16), step_of(m->swizzle, 32),
-        step_of(m->promotion, 64), m->nan_fill);
+    const cu_result r = encode(dev, m, &map);
     if (r != CU_SUCCESS)
         return cu_failed(dev, d, r, "the driver refuses a tensor map");
     memcpy(to, map.bytes, sizeof map.bytes);

@@ -132,9 +132,9 @@ struct device_options {
 struct device; /* each implementation's own */
 
 /* How a tensor lies in global memory, and which box of it cp.async.bulk.tensor copies: what
- * cuTensorMapEncodeTiled() takes (CUDA driver API, "Tensor Map Object Management"). Innermost
- * dimension first. */
-enum { DEVICE_TENSOR_RANK = 5, DEVICE_TENSOR_MAP = 128 };
+ * cuTensorMapEncodeTiled() and cuTensorMapEncodeIm2col() take (CUDA driver API, "Tensor Map Object
+ * Management"). Innermost dimension first. */
+enum { DEVICE_TENSOR_RANK = 5, DEVICE_TENSOR_MAP = 128, DEVICE_TENSOR_SPACE = 3 };
 struct device_tensor_map {
     uint64_t address; /* a multiple of 16 */
     enum dtype type;  /* of an element: 8 to 64 bits; packed types count bytes */
@@ -150,6 +150,11 @@ struct device_tensor_map {
     unsigned interleave; /* bytes: 0, 16, 32 */
     unsigned promotion;  /* bytes that the L2 cache fetches: 0, 64, 128, 256 */
     bool nan_fill;       /* what is outside of the tensor reads as NaN, not 0 */
+    /* A copy takes pixels of a tensor {channels, w[, h[, d]], images}, one after the other, through
+     * all that windows begin at: w from lower[0] to dim[1] - 1 + upper[0] by step[1], and so on.
+     * box is {channels of a pixel, pixels}: 1 .. 256 and 1 .. 1024. */
+    bool im2col;
+    int32_t lower[DEVICE_TENSOR_SPACE], upper[DEVICE_TENSOR_SPACE];
 };
 
 struct device_ops {

@@ -50,11 +50,27 @@ static bool read_tensor(struct run *r, const struct contract_map *src, struct de
     return true;
 }
 
+/* Where windows of pixels begin. */
+static bool read_corners(struct run *r, const struct contract_map *src, struct device_tensor_map *m)
+{
+    int64_t v;
+    for (uint32_t i = 0; src->im2col && i + 2 < m->rank; i++) {
+        if (!number(r, src->lower[i], INT16_MIN, INT16_MAX, &v))
+            return false;
+        m->lower[i] = (int32_t)v;
+        if (!number(r, src->upper[i], INT16_MIN, INT16_MAX, &v))
+            return false;
+        m->upper[i] = (int32_t)v;
+    }
+    return true;
+}
+
 static bool read_window(struct run *r, const struct contract_map *src, struct device_tensor_map *m)
 {
     int64_t v;
     for (uint32_t i = 0; i < m->rank; i++) {
-        if (!number(r, src->box[i], 1, 256, &v))
+        v = 1;
+        if (src->box[i] && !number(r, src->box[i], 1, src->im2col && i ? 1024 : 256, &v))
             return false;
         m->box[i] = (uint32_t)v;
         v = 1;
@@ -83,6 +99,8 @@ static bool make_up_empty(struct run *r, struct plan_map *p)
         m->dim[i] = 1;
         m->stride[i] = i ? ALIGNED : m->stride[0];
     }
+    for (uint32_t i = 0; i < DEVICE_TENSOR_SPACE && empty; i++)
+        m->lower[i] = m->upper[i] = 0;
     if (empty)
         p->at = (buffer_of(r, p)->host.bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
     return empty;
@@ -127,7 +145,7 @@ static bool check_rules(struct run *r, const struct plan_map *p)
     list(&text, "dims ", m.rank, m.dim);
     if (m.rank > 1)
         list(&text, ", strides ", m.rank - 1, m.stride + 1);
-    list(&text, ", box ", m.rank, box);
+    list(&text, ", box ", m.im2col ? 2 : m.rank, box);
     diag_note(r->d, SPAN_NONE, "it is a tensor of %s, %s", m.tf32 ? "tf32" : dtype_name(m.type),
               buf_text(&text));
     return false;
@@ -143,9 +161,10 @@ static bool read_map(struct run *r, const struct contract_map *src, struct plan_
                                  .swizzle = src->swizzle,
                                  .interleave = src->interleave,
                                  .promotion = src->promote,
-                                 .nan_fill = src->nan_fill}};
+                                 .nan_fill = src->nan_fill,
+                                 .im2col = src->im2col}};
     if (!read_tensor(r, src, &p->m) || !read_window(r, src, &p->m) ||
-        (src->at && !number(r, src->at, 0, INT64_MAX, &at)))
+        !read_corners(r, src, &p->m) || (src->at && !number(r, src->at, 0, INT64_MAX, &at)))
         return false;
     if (at % 16)
         return diag_error(r->d, src->at->span,

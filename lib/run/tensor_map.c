@@ -31,9 +31,17 @@ uint32_t device_tensor_pitch(const struct device_tensor_map *m)
     return row < m->swizzle ? m->swizzle : row;
 }
 
+int64_t device_tensor_starts(const struct device_tensor_map *m, unsigned i)
+{
+    const int64_t last = (int64_t)m->dim[1 + i] - 1 + m->upper[i] - m->lower[i];
+    return last < 0 ? 0 : last / m->step[1 + i] + 1;
+}
+
 static uint64_t rows(const struct device_tensor_map *m)
 {
     uint64_t n = 1;
+    if (m->im2col)
+        return m->box[1];
     for (unsigned i = 1; i < m->rank; i++)
         n *= device_tensor_count(m, i);
     return n;
@@ -141,16 +149,75 @@ static bool check_memory(const struct rules *r)
     return true;
 }
 
+static bool check_steps(const struct rules *r)
+{
+    const struct device_tensor_map *m = r->m;
+    for (unsigned i = 0; i < m->rank; i++)
+        if (m->step[i] < 1 || m->step[i] > 8)
+            return BAD(r, "step %u in dimension %u; it must be 1 to 8", m->step[i], i);
+    return true;
+}
+
+/* Where windows begin. */
+static bool check_corners(const struct rules *r)
+{
+    static const int32_t least[] = {-32768, -128, -16}; /* of 1, 2, 3 dimensions of pixels */
+    const struct device_tensor_map *m = r->m;
+    for (unsigned i = 0; i + 2 < m->rank; i++) {
+        const int32_t low = least[m->rank - 3], high = -1 - low;
+        if (m->lower[i] < low || m->lower[i] > high || m->upper[i] < low || m->upper[i] > high)
+            return BAD(r,
+                       "its corners in dimension %u are %" PRId32 " and %" PRId32
+                       "; of %u dimensions they must be %" PRId32 " to %" PRId32,
+                       i + 1, m->lower[i], m->upper[i], m->rank, low, high);
+        if (m->dim[i + 1] > INT32_MAX) /* the driver takes less than 2^32 */
+            return BAD(r, "%" PRIu64 " pixels along dimension %u; they must be less than 2^31",
+                       m->dim[i + 1], i + 1);
+        if (device_tensor_starts(m, i) < 1)
+            return BAD(r,
+                       "no window begins in dimension %u, of %" PRIu64
+                       " elements, between its corners %" PRId32 " and %" PRId32,
+                       i + 1, m->dim[i + 1], m->lower[i], m->upper[i]);
+    }
+    return true;
+}
+
+/* Windows of pixels: what a copy takes. */
+static bool check_im2col(const struct rules *r)
+{
+    const struct device_tensor_map *m = r->m;
+    if (m->rank < 3)
+        return BAD(r,
+                   "pixels of %u dimensions; there are channels, 1 to 3 dimensions of pixels and "
+                   "images",
+                   m->rank);
+    if (m->interleave)
+        return BAD(r, "interleave %u, which windows of pixels don't go with", m->interleave);
+    if (m->box[0] < 1 || m->box[0] > 256)
+        return BAD(r, "%u channels of a pixel; they must be 1 to 256", m->box[0]);
+    if (m->box[1] < 1 || m->box[1] > 1024)
+        return BAD(r, "a copy of %u pixels; they must be 1 to 1024", m->box[1]);
+    if (m->step[m->rank - 1] != 1)
+        return BAD(r, "step %u of images, which are taken one by one; it must be 1",
+                   m->step[m->rank - 1]);
+    return check_corners(r);
+}
+
+static bool check_extents(const struct rules *r)
+{
+    const struct device_tensor_map *m = r->m;
+    for (unsigned i = 0; i < m->rank; i++)
+        if (m->box[i] < 1 || m->box[i] > 256)
+            return BAD(r, "dimension %u of its box is %u; it must be 1 to 256", i, m->box[i]);
+    return true;
+}
+
 /* What a copy takes. */
 static bool check_box(const struct rules *r)
 {
     const struct device_tensor_map *m = r->m;
-    for (unsigned i = 0; i < m->rank; i++) {
-        if (m->box[i] < 1 || m->box[i] > 256)
-            return BAD(r, "dimension %u of its box is %u; it must be 1 to 256", i, m->box[i]);
-        if (m->step[i] < 1 || m->step[i] > 8)
-            return BAD(r, "step %u in dimension %u; it must be 1 to 8", m->step[i], i);
-    }
+    if (!check_steps(r) || !(m->im2col ? check_im2col(r) : check_extents(r)))
+        return false;
     if (m->interleave)
         return true;
     const uint32_t row = m->box[0] * device_tensor_element(m->type);

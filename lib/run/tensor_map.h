@@ -1,6 +1,6 @@
 /* Rules of tensor maps (struct device_tensor_map), the same for every device: those of
- * cuTensorMapEncodeTiled() (CUDA driver API, "Tensor Map Object Management"), each with a message
- * of what is wrong and how to mend it.
+ * cuTensorMapEncodeTiled() and cuTensorMapEncodeIm2col() (CUDA driver API, "Tensor Map Object
+ * Management"), each with a message of what is wrong and how to mend it.
  *
  *     element   dtype_bits(type) / 8 bytes; a byte for packed types, whose dimensions and boxes
  *               count bytes
@@ -22,6 +22,8 @@ uint32_t device_tensor_unit(const struct device_tensor_map *m);
 /* The rest: of a map that device_tensor_map_check() has let through.
  * Units that a copy has along a dimension: ceil(box / step). */
 uint32_t device_tensor_count(const struct device_tensor_map *m, unsigned dim);
+/* How many of a map with .im2col a window begins at along dimension 1 + i. */
+int64_t device_tensor_starts(const struct device_tensor_map *m, unsigned i);
 /* Bytes from one row of a box (the units along dimension 0) to the next in shared memory: the row's
  * own, with a swizzle at least its span. */
 uint32_t device_tensor_pitch(const struct device_tensor_map *m);

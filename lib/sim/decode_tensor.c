@@ -45,19 +45,30 @@ bool dec_policy(struct dec *dc)
     return !dc->failed;
 }
 
-/* [to], [map, {coordinates}], [mbarrier] [, mask of blocks] [, cache policy] */
-static bool load(struct dec *dc)
+/* {offsets of windows' pixels} */
+static void offsets(struct dec *dc, const struct ptx_operand *o, struct sim_tensor_op *t)
+{
+    t->im2col = true;
+    for (uint32_t i = 0; i < o->nelem; i++)
+        t->offset[i] = dec_src(dc, &o->elem[i], SIM_T_u16);
+}
+
+/* [to], [map, {coordinates}], [mbarrier] [, {offsets}] [, mask of blocks] [, cache policy] */
+static bool load(struct dec *dc, bool im2col)
 {
     const struct ptx_inst *in = dc->inst;
     const bool spread = in->mod[PTX_MC_MODE2] == PTX_MULTICAST;
     struct sim_tensor_op t = {.kind = SIM_TENSOR_LOAD,
                               .own = in->mod[PTX_MC_SPACE] == PTX_SHARED_CTA};
+    uint32_t next = 3;
     if (!tensor(dc, &in->operand[1], &t))
         return false;
     t.shared = dec_flat(dc, &in->operand[0], SIM_IN_SHARED);
     t.mbarrier = dec_flat(dc, &in->operand[2], SIM_IN_SHARED);
-    t.mask = spread ? dec_src(dc, &in->operand[3], SIM_T_u16) : 0;
-    policy(dc, spread ? 4 : 3);
+    if (im2col)
+        offsets(dc, &in->operand[next++], &t);
+    t.mask = spread ? dec_src(dc, &in->operand[next++], SIM_T_u16) : 0;
+    policy(dc, next);
     return emit(dc, &t);
 }
 
@@ -80,11 +91,20 @@ bool dec_tensor(struct dec *dc)
 {
     struct sim_tensor_op t = {.kind = SIM_TENSOR_PREFETCH};
     switch (dc->inst->op) {
-    case PTX_OP_CP_TENSOR_LOAD: return load(dc);
+    case PTX_OP_CP_TENSOR_LOAD: return load(dc, false);
+    case PTX_OP_CP_IM2COL_LOAD_3D:
+    case PTX_OP_CP_IM2COL_LOAD_4D:
+    case PTX_OP_CP_IM2COL_LOAD_5D: return load(dc, true);
     case PTX_OP_CP_TENSOR_STORE: return store(dc, SIM_TENSOR_STORE);
     case PTX_OP_CP_TENSOR_REDUCE: return store(dc, SIM_TENSOR_REDUCE);
     case PTX_OP_CP_TENSOR_PREFETCH:
         policy(dc, 1);
+        return tensor(dc, &dc->inst->operand[0], &t) && emit(dc, &t);
+    case PTX_OP_CP_IM2COL_PREFETCH_3D:
+    case PTX_OP_CP_IM2COL_PREFETCH_4D:
+    case PTX_OP_CP_IM2COL_PREFETCH_5D:
+        offsets(dc, &dc->inst->operand[1], &t);
+        policy(dc, 2);
         return tensor(dc, &dc->inst->operand[0], &t) && emit(dc, &t);
     default: return dec_unsupported(dc);
     }

@@ -42,6 +42,7 @@ static const char *fault_kind(const struct sim_launch *l, const struct sim_fault
     case SIM_F_SIZE:
     case SIM_F_BULK:
     case SIM_F_COLUMN:
+    case SIM_F_START:
     case SIM_F_RANKS: return "bad-copy";
     case SIM_F_MBARRIER: return "bad-mbarrier";
     case SIM_F_WGMMA: return "bad-wgmma";

@@ -303,6 +303,12 @@ static const char *wrong_text(struct sim_launch *l, const struct sim_fault *f)
                             "the box begins %" PRId64 " bytes into a row of the tensor: an H100 "
                             "takes multiples of 16 bytes alone",
                             (int64_t)f->address);
+    case SIM_F_START:
+        return arena_printf(a,
+                            "the copy begins at %" PRId64
+                            " along dimension %u, where no window begins: they do from corner to "
+                            "corner by steps",
+                            (int64_t)f->address, f->bytes);
     case SIM_F_RANKS:
         return arena_printf(a, "the mask 0x%04x names %s that the cluster of %u %s", f->lanes,
                             f->lanes ? "blocks" : "none of the blocks", l->ncluster,

@@ -414,18 +414,19 @@ enum sim_fault_kind {
     SIM_F_LIMIT,
     SIM_F_TOTAL, /* the limit was passed by the blocks together */
     SIM_F_INTERRUPTED,
-    SIM_F_BARRIER,   /* a barrier number or count that cannot be */
-    SIM_F_COUNT,     /* another count of threads than those who came before gave */
-    SIM_F_TWICE,     /* at the cluster's barrier without a wait in between */
-    SIM_F_INDEX,     /* brx.idx past its list */
-    SIM_F_APART,     /* part of a warp executes what only a whole one can */
-    SIM_F_SIZE,      /* cp.async of more bytes than it copies */
-    SIM_F_REMOTE,    /* in another block of the cluster, where it must be in the thread's own */
-    SIM_F_MBARRIER,  /* .mbar says what is wrong */
-    SIM_F_BULK,      /* a bulk copy of .bytes, not a multiple of 16 */
-    SIM_F_COLUMN,    /* a tensor's box that begins .address bytes into a row, no multiple of 16 */
-    SIM_F_RANKS,     /* .multicast::cluster to blocks that the cluster does not have: .lanes */
-    SIM_F_WGMMA,     /* .why: enum sim_wgmma_fault */
+    SIM_F_BARRIER,  /* a barrier number or count that cannot be */
+    SIM_F_COUNT,    /* another count of threads than those who came before gave */
+    SIM_F_TWICE,    /* at the cluster's barrier without a wait in between */
+    SIM_F_INDEX,    /* brx.idx past its list */
+    SIM_F_APART,    /* part of a warp executes what only a whole one can */
+    SIM_F_SIZE,     /* cp.async of more bytes than it copies */
+    SIM_F_REMOTE,   /* in another block of the cluster, where it must be in the thread's own */
+    SIM_F_MBARRIER, /* .mbar says what is wrong */
+    SIM_F_BULK,     /* a bulk copy of .bytes, not a multiple of 16 */
+    SIM_F_COLUMN,   /* a tensor's box that begins .address bytes into a row, no multiple of 16 */
+    SIM_F_START, /* pixels from .address on (int64_t) along dimension .bytes, where no window is */
+    SIM_F_RANKS, /* .multicast::cluster to blocks that the cluster does not have: .lanes */
+    SIM_F_WGMMA, /* .why: enum sim_wgmma_fault */
     SIM_F_REGISTERS, /* setmaxnreg.dec to more than .others that each thread has */
     SIM_F_TENSOR,    /* .tensor says what is wrong with the tensor map at .address */
     SIM_F_MEMORY,    /* the host has no memory for the block */

@@ -13,10 +13,12 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-void sim_tensor_box(const struct device_tensor_map *m, const int32_t *at, bool stores,
-                    struct sim_tensor_box *x)
+void sim_tensor_box(const struct device_tensor_map *m, const int32_t *at, const uint16_t *offset,
+                    bool stores, struct sim_tensor_box *x)
 {
     *x = (struct sim_tensor_box){.rank = m->rank,
+                                 .im2col = m->im2col,
+                                 .pixels = m->box[1],
                                  .unit = device_tensor_unit(m),
                                  .pitch = device_tensor_pitch(m),
                                  .swizzle = m->swizzle ? m->swizzle - 16 : 0};
@@ -26,6 +28,11 @@ void sim_tensor_box(const struct device_tensor_map *m, const int32_t *at, bool s
         x->stride[i] = i ? m->stride[i] : x->unit;
         x->count[i] = device_tensor_count(m, i);
         x->step[i] = m->step[i];
+    }
+    for (unsigned i = 0; m->im2col && i + 2 < m->rank; i++) {
+        x->count[1 + i] = (uint32_t)device_tensor_starts(m, i);
+        x->lower[i] = m->lower[i];
+        x->offset[i] = offset[i];
     }
     x->row = x->count[0] * x->unit;
     const int64_t unit = x->unit, end = (int64_t)m->dim[0] * unit, start = x->at[0] * unit;
@@ -58,9 +65,53 @@ static uint64_t beyond(uint64_t at, uint64_t n, uint64_t stride)
     return at;
 }
 
+/* ---- windows of pixels ----------------------------------------------------------------------- */
+
+static int64_t floor_div(int64_t a, int64_t b)
+{
+    return a / b - (a % b < 0);
+}
+
+/* Finds the tensor's row that the pixel is, in bytes from the tensor's start; false: outside. */
+static bool pixel_at(const struct sim_tensor_box *x, uint64_t pixel, uint64_t *at)
+{
+    int64_t more = (int64_t)pixel; /* windows behind the first one's, or rows of them ... */
+    *at = 0;
+    for (unsigned i = 1; i < x->rank; i++) {
+        int64_t c = x->at[i] + more;
+        if (i + 1 < x->rank) {
+            const int64_t n = (x->at[i] - x->lower[i - 1]) / x->step[i] + more;
+            more = floor_div(n, x->count[i]);
+            c = x->lower[i - 1] + (n - more * x->count[i]) * x->step[i] + x->offset[i - 1];
+        }
+        if (c < 0 || (uint64_t)c >= x->dim[i])
+            return false;
+        *at = beyond(*at, (uint64_t)c, x->stride[i]);
+    }
+    return true;
+}
+
+static bool pixels_extent(const struct sim_tensor_box *x, uint64_t *first, uint64_t *end)
+{
+    uint64_t at;
+    bool any = false;
+    for (uint32_t p = 0; x->from < x->to && p < x->pixels; p++) {
+        if (!pixel_at(x, p, &at))
+            continue;
+        const uint64_t low = beyond(at, (uint64_t)x->from, 1),
+                       high = beyond(at, (uint64_t)x->to, 1);
+        *first = any && *first < low ? *first : low;
+        *end = any && *end > high ? *end : high;
+        any = true;
+    }
+    return any;
+}
+
 bool sim_tensor_extent(const struct sim_tensor_box *x, uint64_t *first, uint64_t *end)
 {
     uint64_t low, high;
+    if (x->im2col)
+        return pixels_extent(x, first, end);
     if (!inside(x, 0, &low, &high))
         return false;
     *first = x->step[0] == 1 ? (uint64_t)x->from : low * x->unit;
@@ -83,6 +134,11 @@ static bool row_at(const struct sim_tensor_box *x, uint64_t row, uint64_t *at)
     *at = x->base;
     if (!x->buffer)
         return false;
+    if (x->im2col) {
+        const bool in = pixel_at(x, row, at);
+        *at += x->base;
+        return in;
+    }
     for (unsigned i = 1; i < x->rank; i++) {
         const int64_t c = x->at[i] + (int64_t)(row % x->count[i]) * x->step[i];
         row /= x->count[i];
@@ -182,6 +238,8 @@ static bool fetch(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
         e = SIM_TENSOR_RULES;
     if (!e && c->rank && c->rank != m->rank)
         e = SIM_TENSOR_RANK;
+    if (!e && c->rank && c->im2col != m->im2col)
+        e = SIM_TENSOR_MODE;
     if (e)
         sim_tensor_fault(w, op, lane, address, e, from);
     else if (w->block->check)
@@ -281,6 +339,22 @@ static bool destination(struct sim_warp *w, const struct sim_op *op, uint32_t la
     return false;
 }
 
+/* Does a window begin where the copy does? */
+static bool starts_at_window(struct sim_warp *w, const struct sim_op *op, uint32_t lane,
+                             const struct sim_tensor_box *x)
+{
+    for (unsigned i = 1; i + 1 < x->rank; i++) {
+        const int64_t from = x->at[i] - x->lower[i - 1];
+        if (from >= 0 && from % x->step[i] == 0 && from / x->step[i] < x->count[i])
+            continue;
+        sim_fault_at(w, op, lane, SIM_F_START);
+        w->block->fault.address = (uint64_t)x->at[i];
+        w->block->fault.bytes = i;
+        return false;
+    }
+    return true;
+}
+
 static bool issue_lane(struct sim_warp *w, const struct sim_op *op, uint32_t lane)
 {
     enum { ALIGN = 128, COLUMN = 16 }; /* of the box in shared memory, and in the tensor's row */
@@ -294,16 +368,21 @@ static bool issue_lane(struct sim_warp *w, const struct sim_op *op, uint32_t lan
     struct sim_tensor_box box;
     struct sim_place p;
     int32_t at[DEVICE_TENSOR_RANK];
+    uint16_t offset[DEVICE_TENSOR_SPACE];
     if (!fetch(w, op, lane, &m) || c->kind == SIM_TENSOR_TOUCH)
         return w->stop != SIM_FAULT;
     for (unsigned i = 0; i < c->rank; i++)
         at[i] = (int32_t)sim_word(w, c->at[i], lane);
-    sim_tensor_box(&m, at, stores, &box);
+    for (unsigned i = 0; c->im2col && i + 2 < c->rank; i++)
+        offset[i] = (uint16_t)sim_word(w, c->offset[i], lane);
+    sim_tensor_box(&m, at, offset, stores, &box);
     if (box.at[0] * box.unit % COLUMN) {
         sim_fault_at(w, op, lane, SIM_F_COLUMN);
         w->block->fault.address = (uint64_t)(box.at[0] * box.unit);
         return false;
     }
+    if (box.im2col && !starts_at_window(w, op, lane, &box))
+        return false;
     if (!find_buffer(w, op, lane, &m, stores, &box))
         return false;
     if (c->kind == SIM_TENSOR_PREFETCH)

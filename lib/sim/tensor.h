@@ -62,6 +62,7 @@ enum sim_tensor_error {
     SIM_TENSOR_SPOILT,  /* a map that something has written to */
     SIM_TENSOR_RULES,   /* a map that is against device_tensor_map_check()'s rules */
     SIM_TENSOR_RANK,    /* a map of another rank */
+    SIM_TENSOR_MODE,    /* one of boxes for .im2col, or the other way round */
     SIM_TENSOR_FOLD,    /* elements of this type can't be reduced like that */
 };
 
@@ -84,11 +85,13 @@ enum sim_tensor_kind {
 struct sim_tensor_op {
     uint8_t kind;  /* enum sim_tensor_kind */
     uint8_t rank;  /* coordinates */
+    bool im2col;   /* the mode; offsets are then given, too */
     bool own;      /* the destination is in the block's own memory (.shared::cta) */
     uint16_t fold; /* REDUCE: enum ptx_mod */
     uint32_t mask; /* 32 bits, .multicast::cluster; 0: none */
-    uint32_t at[DEVICE_TENSOR_RANK]; /* 32 bits */
-    uint32_t map, shared, mbarrier;  /* 64 bits: addresses */
+    uint32_t at[DEVICE_TENSOR_RANK];      /* 32 bits */
+    uint32_t offset[DEVICE_TENSOR_SPACE]; /* 16 bits */
+    uint32_t map, shared, mbarrier;       /* 64 bits: addresses */
 };
 static inline const struct sim_tensor_op *sim_tensor_of(const struct sim_op *op)
 {
@@ -144,11 +147,17 @@ struct sim_tensor_box {
     int64_t at[DEVICE_TENSOR_RANK];
     uint64_t dim[DEVICE_TENSOR_RANK], stride[DEVICE_TENSOR_RANK]; /* stride[0]: of a unit */
     uint32_t count[DEVICE_TENSOR_RANK], step[DEVICE_TENSOR_RANK];
+    /* With im2col rows are pixels one after the other, and .at is where the window of the first one
+     * begins; of dimension 1 + i .count[1 + i] windows begin, the first at lower[i], and of each
+     * the pixel that is so far from there: */
+    bool im2col;
+    uint32_t pixels;
+    int64_t lower[DEVICE_TENSOR_SPACE], offset[DEVICE_TENSOR_SPACE];
 };
 /* Fills in the box of a map that device_tensor_map_check() lets through; .buffer and .base are NULL
- * and 0. */
-void sim_tensor_box(const struct device_tensor_map *m, const int32_t *at, bool stores,
-                    struct sim_tensor_box *box);
+ * and 0. offset: of a map with .im2col, else not looked at. */
+void sim_tensor_box(const struct device_tensor_map *m, const int32_t *at, const uint16_t *offset,
+                    bool stores, struct sim_tensor_box *box);
 /* Bytes from the tensor's start on between which everything lies that is copied; false: nothing
  * is. */
 bool sim_tensor_extent(const struct sim_tensor_box *box, uint64_t *first, uint64_t *end);

@@ -15,13 +15,14 @@ struct image {
     uint64_t address;
     uint64_t stride[DEVICE_TENSOR_RANK - 1]; /* of dimensions 1 and up */
     uint32_t dim[DEVICE_TENSOR_RANK];        /* modulo 2^32 */
+    /* with .im2col of box[2 + i] the low half is lower[i] and the high half upper[i] */
     uint32_t box[DEVICE_TENSOR_RANK], step[DEVICE_TENSOR_RANK];
     uint32_t rank;
     uint8_t whole;                          /* dimensions of 2^32, a bit each */
     uint8_t type;                           /* enum dtype */
     uint8_t swizzle, interleave, promotion; /* in units of 16 bytes */
     uint8_t nan_fill, tf32;
-    uint8_t unused;
+    uint8_t im2col;
     uint32_t sum;
 };
 _Static_assert(sizeof(struct image) == DEVICE_TENSOR_MAP, "the size that kernels know");
@@ -54,7 +55,8 @@ void sim_tensor_encode(const struct device_tensor_map *m, unsigned char to[DEVIC
                       .interleave = (uint8_t)(m->interleave / 16),
                       .promotion = (uint8_t)(m->promotion / 16),
                       .nan_fill = m->nan_fill,
-                      .tf32 = m->tf32};
+                      .tf32 = m->tf32,
+                      .im2col = m->im2col};
     for (unsigned i = 0; i < m->rank; i++) {
         g.dim[i] = (uint32_t)m->dim[i];
         g.whole |= (uint8_t)((m->dim[i] >> 32 != 0) << i);
@@ -63,6 +65,8 @@ void sim_tensor_encode(const struct device_tensor_map *m, unsigned char to[DEVIC
         if (i)
             g.stride[i - 1] = m->stride[i];
     }
+    for (unsigned i = 0; i < DEVICE_TENSOR_SPACE && m->im2col; i++)
+        g.box[2 + i] = (uint16_t)m->lower[i] | (uint32_t)(uint16_t)m->upper[i] << 16;
     seal(&g, to);
 }
 
@@ -89,12 +93,17 @@ enum sim_tensor_error sim_tensor_decode(const unsigned char from[DEVICE_TENSOR_M
                                     .interleave = 16u * g.interleave,
                                     .promotion = 16u * g.promotion,
                                     .nan_fill = g.nan_fill,
-                                    .tf32 = g.tf32};
+                                    .tf32 = g.tf32,
+                                    .im2col = g.im2col};
     for (unsigned i = 0; i < DEVICE_TENSOR_RANK; i++) {
         m->dim[i] = g.dim[i] + ((uint64_t)(g.whole >> i & 1) << 32);
         m->box[i] = g.box[i];
         m->step[i] = g.step[i];
         m->stride[i] = i ? g.stride[i - 1] : device_tensor_element(m->type);
+    }
+    for (unsigned i = 0; i < DEVICE_TENSOR_SPACE && m->im2col; i++) {
+        m->lower[i] = (int16_t)g.box[2 + i];
+        m->upper[i] = (int16_t)(g.box[2 + i] >> 16);
     }
     return SIM_TENSOR_FINE;
 }
@@ -169,6 +178,13 @@ void sim_tensor_report(struct sim_launch *l, const struct sim_fault *f, struct d
     case SIM_TENSOR_RANK:
         diag_error(d, at, "kernel '%s': '%s' with a tensor map of %u dimension%s, which is at %s",
                    l->what->entry, instruction(l, f->op), m.rank, m.rank == 1 ? "" : "s", place);
+        break;
+    case SIM_TENSOR_MODE:
+        diag_error(d, at, "kernel '%s': '%s' with a tensor map %s corners, which is at %s",
+                   l->what->entry, instruction(l, f->op), m.im2col ? "with" : "without", place);
+        diag_note(d, SPAN_NONE,
+                  m.im2col ? "it is for copies in the mode .im2col"
+                           : "copies in the mode .im2col take one of pixels");
         break;
     case SIM_TENSOR_FOLD:
         diag_error(d, at, "kernel '%s': '%s' on elements of %s, which can't be reduced like that",

@@ -62,11 +62,14 @@ enum { CONTRACT_VERSION = 1 };
  *       swizzle: 128,
  *      interleave: 0, promote: 256, fill: zero}
  *
- * Innermost dimension first; struct device_tensor_map (run/device.h) says what may be. All but map
+ *     {map: x, box: [64, 128], lower: [-1, -1], upper: [-1, -1], swizzle: 128}
+ *
+ * Corners make it one of windows of pixels (.im2col), whose box is channels and pixels. Innermost
+ * dimension first; struct device_tensor_map (run/device.h) says what may be. All but map
  * and box have defaults: the buffer's type and shape, dense strides (in bytes, of all dimensions
  * but the innermost), steps of 1, 0 and zero. An empty tensor (a dimension of 0) has a map, too,
  * which nothing may be copied through. */
-enum { CONTRACT_MAP_RANK = 5 };
+enum { CONTRACT_MAP_RANK = 5, CONTRACT_MAP_SPACE = 3 };
 struct contract_map {
     struct lang_symbol *sym; /* a buffer or a temp */
     enum dtype type;
@@ -77,8 +80,10 @@ struct contract_map {
     struct lang_expr *stride[CONTRACT_MAP_RANK]; /* all NULL: dense; stride[0] is not used */
     struct lang_expr *box[CONTRACT_MAP_RANK];
     struct lang_expr *step[CONTRACT_MAP_RANK]; /* all NULL: 1 */
-    unsigned swizzle, interleave, promote;     /* bytes */
-    bool nan_fill;                             /* the type is a float's */
+    bool im2col; /* box has two members then, and these as many as there are dimensions of pixels */
+    struct lang_expr *lower[CONTRACT_MAP_RANK], *upper[CONTRACT_MAP_RANK];
+    unsigned swizzle, interleave, promote; /* bytes */
+    bool nan_fill;                         /* the type is a float's */
     struct span span;
 };
 

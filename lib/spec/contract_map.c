@@ -110,9 +110,9 @@ static bool read_shape(struct contract_reader *r, const struct yaml_value *v,
     return true;
 }
 
-/* box: or steps:, one for each dimension; those that are known are in their range. */
+/* A list with one number for each of `rank` dimensions; those that are known are in their range. */
 static bool read_window(struct contract_reader *r, const struct yaml_value *v, const char *key,
-                        struct lang_expr **out, uint32_t rank, int most)
+                        struct lang_expr **out, uint32_t rank, int least, int most)
 {
     const struct yaml_value *at = yaml_get(v, key);
     uint32_t n;
@@ -121,13 +121,55 @@ static bool read_window(struct contract_reader *r, const struct yaml_value *v, c
         return false;
     if (at && n != rank)
         return diag_error(r->d, at->span,
-                          "'%s' has %" PRIu32 " numbers for the %" PRIu32
-                          " dimensions of the tensor",
-                          key, n, rank);
+                          "'%s' has %" PRIu32 " numbers for the %" PRIu32 " dimensions of %s", key,
+                          n, rank, least < 1 ? "pixels" : "the tensor");
     for (uint32_t i = 0; i < n; i++)
-        if (lang_const_int(out[i], &known) && (known < 1 || known > most))
-            return diag_error(r->d, out[i]->span, "this is 1 to %d, not %" PRId64, most, known);
+        if (lang_const_int(out[i], &known) && (known < least || known > most))
+            return diag_error(r->d, out[i]->span, "this is %d to %d, not %" PRId64, least, most,
+                              known);
     return true;
+}
+
+/* box: of pixels, their channels and how many there are. */
+static bool read_pixels(struct contract_reader *r, const struct yaml_value *v,
+                        struct contract_map *m)
+{
+    enum { CHANNELS = 256, PIXELS = 1024, CORNER = 32768 };
+    const struct yaml_value *at = yaml_get(v, "box");
+    static const int most[] = {CHANNELS, PIXELS};
+    uint32_t n;
+    int64_t known;
+    if (m->rank < 3)
+        return diag_error(
+            r->d, v->span,
+            "a tensor of pixels has channels, 1 to 3 dimensions of pixels and images, "
+            "and this has %" PRIu32 " dimensions",
+            m->rank);
+    if (!read_list(r, v, "box", m->box, &n))
+        return false;
+    if (n != 2)
+        return diag_error(
+            r->d, at->span,
+            "'box' has %" PRIu32 " numbers; of a map with corners it is channels and pixels", n);
+    for (uint32_t i = 0; i < n; i++)
+        if (lang_const_int(m->box[i], &known) && (known < 1 || known > most[i]))
+            return diag_error(r->d, m->box[i]->span, "this is 1 to %d, not %" PRId64, most[i],
+                              known);
+    return read_window(r, v, "lower", m->lower, m->rank - 2, -CORNER, CORNER - 1) &&
+           read_window(r, v, "upper", m->upper, m->rank - 2, -CORNER, CORNER - 1);
+}
+
+/* box: of a tensor, or of the pixels that windows begin at. */
+static bool read_box(struct contract_reader *r, const struct yaml_value *v, struct contract_map *m)
+{
+    const struct yaml_value *lower = yaml_get(v, "lower"), *upper = yaml_get(v, "upper");
+    if (!yaml_get(v, "box"))
+        return diag_error(r->d, v->span, "this map has no box, the elements that a copy moves");
+    if (!lower != !upper)
+        return diag_error(r->d, (lower ? lower : upper)->span,
+                          "a map of pixels has two corners, 'lower' and 'upper'");
+    m->im2col = lower != NULL;
+    return m->im2col ? read_pixels(r, v, m) : read_window(r, v, "box", m->box, m->rank, 1, 256);
 }
 
 /* One of four numbers of bytes; 0 when the key is missing. */
@@ -173,8 +215,8 @@ static bool read_fill(struct contract_reader *r, const struct yaml_value *v, str
 bool contract_read_map(struct contract_reader *r, const struct yaml_value *v,
                        struct contract_map **out)
 {
-    static const char *const keys[] = {"map",        "type",    "at",    "dims",
-                                       "strides",    "box",     "steps", "swizzle",
+    static const char *const keys[] = {"map",        "type",    "at",    "dims",  "strides",
+                                       "box",        "lower",   "upper", "steps", "swizzle",
                                        "interleave", "promote", "fill",  NULL};
     static const unsigned swizzle[4] = {0, 32, 64, 128}, interleave[4] = {0, 16, 32, 0},
                           promote[4] = {0, 64, 128, 256};
@@ -188,10 +230,7 @@ bool contract_read_map(struct contract_reader *r, const struct yaml_value *v,
         return false;
     if (at && (!text_span(at, "at", &text, r->d) || !(m->at = contract_integer(r, text))))
         return false;
-    if (!yaml_get(v, "box"))
-        return diag_error(r->d, v->span, "this map has no box, the elements that a copy moves");
-    return read_window(r, v, "box", m->box, m->rank, 256) &&
-           read_window(r, v, "steps", m->step, m->rank, 8) &&
+    return read_box(r, v, m) && read_window(r, v, "steps", m->step, m->rank, 1, 8) &&
            read_bytes(r, v, "swizzle", swizzle, &m->swizzle) &&
            read_bytes(r, v, "interleave", interleave, &m->interleave) &&
            read_bytes(r, v, "promote", promote, &m->promote) && read_fill(r, v, m);
@@ -233,7 +272,11 @@ void contract_write_map(const struct contract_map *m, struct contract_names *w, 
         write_list("dims", m->dim, m->rank, w, out);
     if (m->rank > 1 && m->stride[1])
         write_list("strides", m->stride + 1, m->rank - 1, w, out);
-    write_list("box", m->box, m->rank, w, out);
+    write_list("box", m->box, m->im2col ? 2 : m->rank, w, out);
+    if (m->im2col) {
+        write_list("lower", m->lower, m->rank - 2, w, out);
+        write_list("upper", m->upper, m->rank - 2, w, out);
+    }
     if (m->step[0])
         write_list("steps", m->step, m->rank, w, out);
     if (m->swizzle)

@@ -317,6 +317,12 @@ static void test_tensor_map(void)
     struct setup s = open_at(0);
     struct device_tensor_map m = tensor;
     eq_int(cuda_device.tensor_map(s.dev, &m, map, s.d), DEVICE_OK, "a tensor map");
+    struct device_tensor_map pixels = m;
+    pixels.im2col = true;
+    pixels.box[1] = 300;
+    pixels.lower[0] = -3;
+    pixels.upper[0] = 2;
+    eq_int(cuda_device.tensor_map(s.dev, &pixels, map, s.d), DEVICE_OK, "one of windows");
     m.nan_fill = false;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         m.type = types[i].type;
@@ -330,6 +336,9 @@ static void test_tensor_map(void)
     ok(strstr(text, "map at 4096 type 9: 100/64/1 30/8/2@208 7/1/1@8000, interleave 0 swizzle 3 "
                     "promotion 3 fill 1\n"),
        "all its numbers arrive");
+    ok(strstr(text, "im2col map at 4096 type 9: 100/1 from -3 to 2 30/2@208 7/1@8000, 64 channels "
+                    "of 300, interleave 0 swizzle 3 promotion 3 fill 1\n"),
+       "and those of windows");
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         snprintf(want, sizeof want, "map at %d type %d:", (int)(4096 + 16 * (i + 1)), types[i].is);
         const char *line = strstr(text, want);

@@ -116,6 +116,59 @@ static void interleave(struct arena *a)
     REFUSES(interleaved(), m.interleave = 32; m.swizzle = 32; m.stride[1] += 16, "multiple of 32");
 }
 
+/* 14 x 12 pixels of 64 channels, 5 images, for windows of 3 x 3 with a border. */
+static struct device_tensor_map windows(void)
+{
+    return (struct device_tensor_map){.address = 0x1000,
+                                      .type = DT_F16,
+                                      .rank = 4,
+                                      .dim = {64, 14, 12, 5},
+                                      .stride = {2, 128, 1792, 21504},
+                                      .box = {64, 128},
+                                      .step = {1, 1, 1, 1},
+                                      .swizzle = 128,
+                                      .im2col = true,
+                                      .lower = {-1, -1},
+                                      .upper = {-1, -1}};
+}
+
+static void pixels(struct arena *a)
+{
+    struct device_tensor_map w = windows();
+    ALLOWS(windows(), (void)m);
+    ALLOWS(windows(), m.box[1] = 1024);
+    ALLOWS(windows(), m.lower[0] = -128; m.upper[1] = 127);
+    ALLOWS(windows(), m.rank = 3; m.lower[0] = -32768);
+    ALLOWS(windows(), m.rank = 5; m.dim[4] = 1; m.stride[4] = 128; m.step[4] = 1; m.lower[2] = -16;
+           m.upper[2] = 15);
+    ALLOWS(windows(), m.lower[0] = 13; m.upper[0] = 0);
+    REFUSES(windows(), m.rank = 2, "pixels of 2 dimensions");
+    REFUSES(windows(), m.interleave = 16; m.swizzle = 0, "interleave 16");
+    REFUSES(windows(), m.box[0] = 0, "0 channels");
+    REFUSES(windows(), m.box[0] = 257; m.swizzle = 0, "257 channels");
+    REFUSES(windows(), m.box[0] = 72, "swizzle 128 room for 128");
+    REFUSES(windows(), m.box[0] = 4, "multiple of 16");
+    REFUSES(windows(), m.box[1] = 0, "a copy of 0 pixels");
+    REFUSES(windows(), m.box[1] = 1025, "1 to 1024");
+    REFUSES(windows(), m.step[1] = 0, "step 0 in dimension 1");
+    REFUSES(windows(), m.step[2] = 9, "1 to 8");
+    REFUSES(windows(), m.step[3] = 2, "images, which are taken one by one");
+    REFUSES(windows(), m.step[0] = 2, "every element");
+    REFUSES(windows(), m.lower[0] = -129, "of 4 dimensions they must be -128 to 127");
+    REFUSES(windows(), m.upper[1] = 128, "corners in dimension 2 are -1 and 128");
+    REFUSES(windows(), m.rank = 3; m.upper[0] = 32768, "-32768 to 32767");
+    REFUSES(windows(), m.rank = 5; m.dim[4] = 1; m.stride[4] = 128; m.step[4] = 1;
+            m.lower[2] = -17, "-16 to 15");
+    REFUSES(windows(), m.lower[0] = 14; m.upper[0] = 0, "no window begins in dimension 1");
+    REFUSES(windows(), m.upper[1] = -13, "no window begins in dimension 2");
+    REFUSES(windows(), m.dim[1] = (uint64_t)1 << 31, "2147483648 pixels");
+    eq_int(device_tensor_starts(&w, 0), 14, "as many windows as pixels");
+    w.step[1] = 3;
+    w.upper[0] = 0;
+    eq_int(device_tensor_starts(&w, 0), 5, "-1, 2, 5, 8, 11 of -1 to 13");
+    eq_int(device_tensor_bytes(&w), 16384, "bytes of a copy");
+}
+
 static void sizes(void)
 {
     struct device_tensor_map m = good();
@@ -139,6 +192,7 @@ int main(void)
     memory(a);
     boxes(a);
     interleave(a);
+    pixels(a);
     sizes();
     arena_free(a);
     return tap_done();

@@ -556,22 +556,6 @@ static void wrong_maps(void)
     finish(&b);
 }
 
-static void missing(void)
-{
-    struct bench b = begin(HEAD ".visible .entry k" PARAMS
-                                "    cp.async.bulk.tensor.3d.shared::cluster.global.im2col"
-                                ".mbarrier::complete_tx::bytes [%r4], [%rd3, {%c0, %c1, %c2}],"
-                                " [%r6], {%h1};\n    ret;\n}\n");
-    const unsigned char map[128] = {0};
-    ok(go(&b, "k", map, 0, 0, (const int32_t[RANK]){0}) == DEVICE_REFUSED, "im2col");
-    const char *text = sim_errors(&b.s);
-    ok(strstr(text, "tensor.ptx:") &&
-           strstr(text, "the simulator does not have 'cp.async.bulk.tensor.3d.shared::cluster."
-                        "global.im2col.mbarrier::complete_tx::bytes'"),
-       "... is refused where it stands: %s", text);
-    finish(&b);
-}
-
 int main(void)
 {
     struct bench b = begin(module);
@@ -592,6 +576,5 @@ int main(void)
     published_maps();
     wrong_copies();
     wrong_maps();
-    missing();
     return tap_done();
 }

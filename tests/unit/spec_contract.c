@@ -225,7 +225,9 @@ static const char maps_text[] =
     MAPS("a, {map: a, box: [64, 128]}, max(k, 8) , 'u32 k > 1 ? 2 : 3',\n"
          "  {map: $t, type: u32, at: 'max(k, 4) * 16', dims: [k, 4 * m], strides: [4 * k],\n"
          "   box: [32, min(m, 8)], steps: [1, 2], swizzle: 128, promote: 256, fill: zero},\n"
-         "  {map: a, type: bf16, box: [8, 8], interleave: 16, fill: nan}");
+         "  {map: a, type: bf16, box: [8, 8], interleave: 16, fill: nan},\n"
+         "  {map: a, dims: [k, 4, 4, 2], box: [64, 128], lower: [-1, 2 - m], upper: [-1, 0],\n"
+         "   steps: [1, 2, 1, 1]}");
 
 static void test_maps(void)
 {
@@ -244,8 +246,9 @@ static void test_maps(void)
         return;
     const struct contract *c = f->v.v[0];
     const struct contract_launch *l = &c->launches.v[0];
-    eq_int(l->args.n, 6, "arguments");
+    eq_int(l->args.n, 7, "arguments");
     const struct contract_map *m = l->args.v[1].map, *t = l->args.v[4].map, *b = l->args.v[5].map;
+    const struct contract_map *w = l->args.v[6].map;
     ok(!l->args.v[0].map && m && !l->args.v[2].map && !l->args.v[3].map && t && b,
        "three are maps");
     ok(m->sym == c->params.v[0].sym && m->type == DT_F16 && m->rank == 2 && !m->stride[1] &&
@@ -257,6 +260,8 @@ static void test_maps(void)
            t->step[1] && t->swizzle == 128 && t->promote == 256 && !t->nan_fill,
        "everything given");
     ok(b->type == DT_BF16 && b->interleave == 16 && b->nan_fill, "another type of the same size");
+    ok(w && w->im2col && !b->im2col && !w->box[2] && w->lower[1] && w->upper[1] && !w->lower[2],
+       "one of pixels");
     struct buf once = buf_in(a), twice = buf_in(a);
     contract_write(c, &once);
     ok(strstr(buf_text(&once),
@@ -267,7 +272,9 @@ static void test_maps(void)
               "      - 'u32 k > 1 ? 2 : 3'\n"
               "      - {map: $t, type: u32, at: 'max(k, 4) * 16', dims: [k, 4 * m], strides: [4 * "
               "k], box: [32, min(m, 8)], steps: [1, 2], swizzle: 128, promote: 256}\n"
-              "      - {map: a, type: bf16, box: [8, 8], interleave: 16, fill: nan}\n"),
+              "      - {map: a, type: bf16, box: [8, 8], interleave: 16, fill: nan}\n"
+              "      - {map: a, dims: [k, 4, 4, 2], box: [64, 128], lower: ['-1', 2 - m], "
+              "upper: ['-1', 0], steps: [1, 2, 1, 1]}\n"),
        "they are written a line each: %s", buf_text(&once));
     struct contract_file *g = read_text(a, buf_text(&once), d);
     eq_str(errors(a, d), "", "what is written can be read");
@@ -312,6 +319,17 @@ static void test_bad_maps(void)
     } bad[] = {
         {MAPS("{map: a, boks: [64, 128]}"), "did you mean 'box'?", "boks"},
         {MAPS("{box: [64, 128]}"), "an argument in braces is a tensor map", "{box"},
+        {MAPS("{map: a, box: [64, 8], lower: [-1], upper: [-1]}"), "and this has 2 dimensions",
+         "{map"},
+        {MAPS("{map: a, dims: [8, 8, 8], box: [8, 8, 8], lower: [-1], upper: [-1]}"),
+         "it is channels and pixels", "[8, 8, 8]"},
+        {MAPS("{map: a, dims: [8, 8, 8], box: [8, 8], lower: [-1]}"), "has two corners", "[-1]"},
+        {MAPS("{map: a, dims: [8, 8, 8], box: [8, 8], lower: [-1], upper: [-1, 0]}"),
+         "'upper' has 2 numbers for the 1 dimensions of pixels", "[-1, 0]"},
+        {MAPS("{map: a, dims: [8, 8, 8], box: [8, 2048], lower: [-1], upper: [-1]}"),
+         "this is 1 to 1024, not 2048", "2048"},
+        {MAPS("{map: a, dims: [8, 8, 8], box: [8, 8], lower: [-40000], upper: [0]}"),
+         "this is -32768 to 32767", "-40000"},
         {MAPS("{map: a}"), "has no box", "{map"},
         {MAPS("{struct: []}"), "a struct has members", "{struct"},
         {MAPS("{struct: a}"), "arguments are a list", "a}"},
