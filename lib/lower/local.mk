@@ -26,7 +26,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lower/chain/along.c lib/lower/chain/end.c lib/lower/chain/fall.c lib/lower/chain/lift.c lib/lower/chain/losses.c lib/lower/chain/rough.c lib/lower/chain/mma.c lib/lower/chain/walk.c lib/lower/chain/multiply.c lib/lower/chain/narrow.c lib/lower/chain/split.c lib/lower/chain/store.c lib/lower/chain/strategy.c lib/lower/chain/rows.c lib/lower/chain/skip.c lib/lower/chain/repair.c lib/lower/chain/tile.c lib/lower/chain/words.c \
 	lib/lower/chain/mma.h lib/lower/chain/wgmma.h lib/lower/chain/fits.c lib/lower/chain/items.c lib/lower/chain/load.c lib/lower/chain/turn.c lib/lower/chain/sheets.c lib/lower/chain/wgmma.c \
 	lib/lower/matmul/matmul.h lib/lower/matmul/plan.h lib/lower/matmul/choose.c lib/lower/matmul/choose_wgmma.c \
-	lib/lower/matmul/cost.c lib/lower/matmul/cost_wgmma.c lib/lower/matmul/exact.c lib/lower/matmul/expand.c \
+	lib/lower/matmul/cost.c lib/lower/matmul/cost_wgmma.c lib/lower/matmul/exact.c lib/lower/matmul/boxes.c lib/lower/matmul/expand.c \
 	lib/lower/matmul/factor.c lib/lower/matmul/fold.c lib/lower/matmul/form.c lib/lower/matmul/gather.c lib/lower/matmul/matmul.c lib/lower/matmul/mixed.c lib/lower/matmul/pairs.c \
 	lib/lower/matmul/plan.c lib/lower/matmul/prefetch.c lib/lower/matmul/rows.c lib/lower/matmul/split.c \
 	lib/lower/matmul/store.c lib/lower/matmul/strategy.c lib/lower/matmul/term.c lib/lower/matmul/tile.c lib/lower/matmul/turn.c \

@@ -174,7 +174,7 @@ END
 {strategy: matmul, stages: 99}|'stages' is a number from 1 to 16, not '99'
 {strategy: matmul, mma: sync, tile: [64, 64, 32], stages: 9}|stages must be 1 to 8, not 9
 {strategy: matmul, split: 0}|'split' is a number from 1 to 256, not '0'
-{strategy: matmul, block: 128}|strategy 'matmul' has no 'block'; it takes: mma, tile, warps, stages, split, group, cluster, blocks, pingpong, turn
+{strategy: matmul, block: 128}|strategy 'matmul' has no 'block'; it takes: mma, tile, warps, stages, split, group, cluster, blocks, pingpong, turn, windows
 {strategy: reduce, mma: sync}|strategy 'reduce' does not fit
 END
     run -2 kaio-emit - <<<"$(cat "$KAIO_SRCDIR/specs/elementwise/saxpy.yaml"; echo "schedule: {strategy: matmul}")"

@@ -143,7 +143,7 @@ nt|{mma: wgmma, cluster: 0}|'cluster' is a number from 1 to 16 or [ROWS, COLUMNS
 nt|{mma: wgmma, cluster: [2]}|'cluster' is a number from 1 to 16 or [ROWS, COLUMNS], each from 1 to 16, not '[2]'
 nt|{mma: wgmma, blocks: 0}|'blocks' is a number from 1 to 65535, multiprocessors or tiles, not '0'
 nt|{mma: wgmma, pingpong: 3}|'pingpong' is yes or no, not '3'
-nt|{mma: sync, cluster: 2}|'cluster' and 'pingpong' are for 'mma: wgmma'
+nt|{mma: sync, cluster: 2}|'cluster', 'pingpong' and 'windows' are for 'mma: wgmma'
 nt|{mma: none, blocks: 2}|'blocks' are for products by tensor cores
 w4a16|{mma: wgmma, cluster: 2}|blocks of a cluster share no operand that is computed
 END

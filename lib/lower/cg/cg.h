@@ -416,6 +416,14 @@ int32_t cg_param_hidden(struct cg *g, const char *name);
  * first, of 32, 64 or 128 bytes, over which they are swizzled); the register of its address, of 64
  * bits. tf32: its f32 are rounded on their way, as by tf32_rn(). */
 int32_t cg_param_map(struct cg *g, const struct lang_symbol *t, const uint32_t *box, bool tf32);
+/* The same of windows of pixels (.im2col): box is channels and pixels. Corners and steps are those
+ * of dimensions 1 and up. */
+struct cg_windows {
+    const int32_t *lower, *upper;
+    const uint32_t *step;
+};
+int32_t cg_param_windows(struct cg *g, const struct lang_symbol *t, const uint32_t *box,
+                         const struct cg_windows *windows, bool tf32);
 struct cg_val cg_special(struct cg *g, enum lang_special s);
 /* The thread's flat number in its block, x first: a u32. */
 struct cg_val cg_thread_number(struct cg *g);

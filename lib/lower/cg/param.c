@@ -200,8 +200,20 @@ static struct lang_symbol *argument(struct cg *g, const struct lang_symbol *sym)
     return lang_find(&g->contract->scope, sym->name);
 }
 
+static void set_windows(struct cg *g, struct contract_map *map, const struct cg_windows *w)
+{
+    map->im2col = true;
+    map->step[0] = map->step[map->rank - 1] = lx_int(g->a, 1);
+    for (uint32_t i = 0; i + 2 < map->rank; i++) {
+        map->lower[i] = lx_int(g->a, w->lower[i]);
+        map->upper[i] = lx_int(g->a, w->upper[i]);
+        map->step[1 + i] = lx_int(g->a, w->step[i]);
+    }
+}
+
 static struct contract_map *map_of(struct cg *g, const struct lang_symbol *t,
-                                   const struct lang_symbol *place, const uint32_t *box, bool tf32)
+                                   const struct lang_symbol *place, const uint32_t *box,
+                                   const struct cg_windows *w, bool tf32)
 {
     enum { PROMOTE = 256 };
     struct contract_map *map = ARENA_NEW(g->a, struct contract_map);
@@ -214,21 +226,42 @@ static struct contract_map *map_of(struct cg *g, const struct lang_symbol *t,
     map->span = g->spec->name_span;
     for (uint32_t i = 0; i < t->rank; i++) {
         map->dim[i] = t->dims[t->rank - 1 - i];
-        map->box[i] = lx_int(g->a, box[i]);
+        if (!w || i < 2)
+            map->box[i] = lx_int(g->a, box[i]);
     }
+    if (w)
+        set_windows(g, map, w);
     return map;
 }
 
-static bool same_box(const struct contract_map *map, const uint32_t *box)
+static bool is_number(const struct lang_expr *e, int64_t n)
 {
-    int64_t n;
-    for (uint32_t i = 0; i < map->rank; i++)
-        if (!lang_const_int(map->box[i], &n) || n != box[i])
+    int64_t v;
+    return lang_const_int(e, &v) && v == n;
+}
+
+static bool same_box(const struct contract_map *map, const uint32_t *box,
+                     const struct cg_windows *w)
+{
+    if (map->im2col != (w != NULL))
+        return false;
+    for (uint32_t i = 0; i < (w ? 2 : map->rank); i++)
+        if (!is_number(map->box[i], box[i]))
+            return false;
+    for (uint32_t i = 0; w && i + 2 < map->rank; i++)
+        if (!is_number(map->lower[i], w->lower[i]) || !is_number(map->upper[i], w->upper[i]) ||
+            !is_number(map->step[1 + i], w->step[i]))
             return false;
     return true;
 }
 
 int32_t cg_param_map(struct cg *g, const struct lang_symbol *t, const uint32_t *box, bool tf32)
+{
+    return cg_param_windows(g, t, box, NULL, tf32);
+}
+
+int32_t cg_param_windows(struct cg *g, const struct lang_symbol *t, const uint32_t *box,
+                         const struct cg_windows *windows, bool tf32)
 {
     enum { BYTES = 128, ALIGN = 64, ORDER = 1550000 };
     const struct cg_home *home = cg_home_of(g, t);
@@ -236,7 +269,7 @@ int32_t cg_param_map(struct cg *g, const struct lang_symbol *t, const uint32_t *
     uint32_t n = 0;
     for (size_t i = 0; i < g->params.n; i++) {
         const struct cg_param *p = &g->params.v[i];
-        if (p->map && p->sym == place && p->map->tf32 == tf32 && same_box(p->map, box))
+        if (p->map && p->sym == place && p->map->tf32 == tf32 && same_box(p->map, box, windows))
             return p->val.op.reg;
         n += p->map != NULL;
     }
@@ -244,7 +277,8 @@ int32_t cg_param_map(struct cg *g, const struct lang_symbol *t, const uint32_t *
     struct cg_param *p = VEC_PUSH(g->a, &g->params);
     /* a name that no identifier of the spec can have */
     const char *name = arena_printf(g->a, "%s$%u", t->name, (unsigned)n);
-    *p = (struct cg_param){.sym = place, .order = ORDER + n, .map = map_of(g, t, place, box, tf32)};
+    *p = (struct cg_param){
+        .sym = place, .order = ORDER + n, .map = map_of(g, t, place, box, windows, tf32)};
     p->var = ptx_param_new(g->module, g->func, name, PTX_B8);
     p->var->is_array = true;
     p->var->count = BYTES;

@@ -164,7 +164,7 @@ static bool is_wanted(const struct planner *l, const struct matmul_plan *p)
 {
     const struct matmul_options *w = l->want;
     const bool wgmma = p->how == MATMUL_WGMMA, mma = p->how == MATMUL_MMA;
-    const bool by_wgmma = w->clusters[0] || w->pingpong; /* what it alone has */
+    const bool by_wgmma = w->clusters[0] || w->pingpong || w->windows; /* what it alone has */
     const bool how = w->mma == MATMUL_BY_ANY      ? wgmma || mma || !w->blocks
                      : w->mma == MATMUL_BY_WGMMA  ? wgmma
                      : w->mma == MATMUL_BY_NONE   ? !mma && !wgmma

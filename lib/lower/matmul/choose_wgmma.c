@@ -63,7 +63,8 @@ static struct matmul_plan plan_of(const struct planner *l, uint32_t rows, uint32
     p.split = w->split ? w->split : 1;
     const uint32_t wide = turned ? p.wm : p.wn; /* an instruction's columns */
     const uint32_t consumers = down * across * (pingpong ? 2 : 1);
-    p.producers = l->f->computes && !matmul_wgmma_gathers(l->f, &p) && consumers <= 2 &&
+    p.windows = (enum matmul_windows)w->windows;
+    p.producers = matmul_wgmma_computes(l->f, &p) && consumers <= 2 &&
                           (consumers < 2 || wide <= MOST_WIDE)
                       ? 2
                       : 1;
@@ -177,8 +178,8 @@ static bool is_long_window(const struct planner *l, const struct matmul_plan *p)
     unsigned weight = 0;
     for (uint32_t i = 0; i < l->f->noperand; i++)
         weight += l->f->operand[i].weight;
-    return l->f->slides && l->f->computes && !planner_knows_all(l) && weight > MOST_WINDOW &&
-           !matmul_wgmma_gathers(l->f, p);
+    return l->f->slides && !planner_knows_all(l) && weight > MOST_WINDOW &&
+           matmul_wgmma_computes(l->f, p);
 }
 
 bool planner_takes_wgmma(const struct planner *l, struct buf *why)
@@ -215,7 +216,7 @@ static bool may_turn(const struct planner *l)
     bool spares = false;
     for (uint32_t i = 0; i < f->noperand; i++)
         spares |= f->operand[i].side == MATMUL_B &&
-                  (f->operand[i].cut == MATMUL_AWAY || !f->operand[i].along_k);
+                  (matmul_cut_of(&f->operand[i]) == MATMUL_AWAY || !f->operand[i].along_k);
     return l->type == MATMUL_TF32 && spares && l->want->warps[0] < 2;
 }
 
@@ -238,7 +239,7 @@ static void consider_shape(struct planner *l, const struct shape *t, struct way 
         return;
     struct matmul_plan p = plan_of(l, t->rows, t->columns, way);
     const struct matmul_plan one = p;
-    const bool computes = l->f->computes && !matmul_wgmma_gathers(l->f, &p);
+    const bool computes = matmul_wgmma_computes(l->f, &p);
     consider_splits(l, &p);
     /* what is computed is waited for once for each stage: longer ones bring more at a time */
     for (uint32_t n = 2; n <= MOST_DEEP && computes; n *= 2) {

@@ -219,10 +219,12 @@ static double made(const struct block *b, bool work)
         const bool apart = o->gather && !o->gather->run && o->bits == 32;
         const double single = (h100.single_work + o->weight / 2.0) * (apart ? h100.apart : 1);
         const double each = matmul_has_pairs(o) ? h100.paired_work : single;
-        if (!o->plain && matmul_wgmma_gathers(b->f, b->p))
+        if (matmul_wgmma_copies(b->f, b->p, i))
+            continue;
+        if (matmul_wgmma_gathers(b->f, b->p))
             n += (double)(o->side == MATMUL_A ? b->p->bm : b->p->bn) * b->p->bk *
                  (work ? h100.gathered_work * o->bits / 128 : 1);
-        else if (!o->plain)
+        else
             n += (double)(o->side == MATMUL_A ? b->p->bm : b->p->bn) * b->p->bk * (work ? each : 1);
     }
     return n;
@@ -238,8 +240,10 @@ static double make_clocks(const struct block *b, bool waits_too)
     for (uint32_t i = 0; i < b->f->noperand; i++) {
         const struct matmul_operand *o = &b->f->operand[i];
         const double elements = (double)(o->side == MATMUL_A ? b->p->bm : b->p->bn) * b->p->bk;
-        words += o->plain ? 0 : elements * o->bits / 32 / 128;
-        seen = !o->plain && o->bits >= dtype_bits(o->type) ? 0 : seen; /* it has copies */
+        if (matmul_wgmma_copies(b->f, b->p, i))
+            continue;
+        words += elements * o->bits / 32 / 128;
+        seen = o->bits >= dtype_bits(o->type) ? 0 : seen; /* it has copies */
     }
     const double later = words > h100.words_ahead ? ceil_of(words / h100.words_ahead) - 1 : 0;
     const double waits = later + seen;
@@ -272,7 +276,8 @@ static double shared_clocks(const struct block *b)
          * registers */
         const struct matmul_operand *o = &b->f->operand[i];
         const bool left = o->side == (p->turned ? MATMUL_B : MATMUL_A);
-        const bool turned = !o->along_k, converts = o->cut == MATMUL_AWAY || p->parts > 1;
+        const bool turned = !o->along_k;
+        const bool converts = matmul_cut_of(o) == MATMUL_AWAY || p->parts > 1;
         if (p->type == MATMUL_TF32 && !left && (turned || converts))
             rounded += (turned && p->parts > 1 ? 3 : 2) * b->bytes *
                        (o->side == MATMUL_A ? p->bm : p->bn);

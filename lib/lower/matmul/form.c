@@ -405,8 +405,12 @@ static void find_plain(const struct analysis *a, struct matmul_operand *o,
         struct matmul_gather *p = (struct matmul_gather *)matmul_find_gather(
             a->g, &a->n, e, o->along_k ? a->f->k : (o->side == MATMUL_A ? a->f->i : a->f->j),
             o->along_k);
+        const struct lang_symbol *across = o->side == MATMUL_A ? a->f->i : a->f->j;
         if (p)
             p->cut = cut;
+        if (p && p->run)
+            matmul_find_boxes(a->g, p, o->along_k ? across : a->f->k, o->along_k ? a->f->k : across,
+                              o->along_k);
         o->gather = p;
     }
 }

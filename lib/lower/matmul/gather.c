@@ -191,6 +191,7 @@ const struct matmul_gather *matmul_find_gather(struct cg *g, const struct matmul
         to->sub[i].checked = e->pad && !cg_stays_inside(e->args[i], e->sym->dims[i]);
     }
     find_run(&f, along, along_k);
+    to->no_boxes = "no neighbours lie side by side";
     to->when = lx_at_most(g->a, f.bound, MOST_SUBSCRIPT);
     return to;
 }
@@ -287,6 +288,13 @@ static struct matmul_found find(struct matmul *m, const struct matmul_gather *p,
     f.offset = cg_binary(g, OP_MUL, flat, cg_int(DT_I64, dtype_bits(p->e->sym->type) / 8));
     f.exists = marks ? exists : cg_bool(g, true);
     return f;
+}
+
+struct cg_val matmul_gather_part(struct matmul *m, const struct matmul_gather *p, uint32_t i,
+                                 bool of_k, struct cg_val v)
+{
+    const struct lang_expr *e = of_k ? p->sub[i].k : p->sub[i].at;
+    return e ? evaluate(&(struct reading){.m = m, .v = cg_index(m->g, v)}, e) : cg_int(DT_I64, 0);
 }
 
 struct matmul_found matmul_gather_at(struct matmul *m, const struct matmul_gather *p,

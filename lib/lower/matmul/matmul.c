@@ -188,6 +188,22 @@ static void explain_form(struct cg *g, const struct matmul_form *f)
     explain_work(g, f);
 }
 
+/* What copies windows; if threads do, why. */
+static void explain_windows(const struct matmul_form *f, const struct matmul_plan *p,
+                            struct buf *more)
+{
+    const bool threads = matmul_wgmma_gathers(f, p);
+    for (uint32_t i = 0; i < f->noperand; i++) {
+        const struct matmul_gather *from = f->operand[i].gather;
+        const char *side = f->operand[i].side == MATMUL_A ? "left" : "right";
+        if (from && matmul_wgmma_copies(f, p, i))
+            buf_printf(more, ", %s windows by TMA", side);
+        else if (from && threads)
+            buf_printf(more, ", %s windows by threads%s%s%s", side, from->no_boxes ? " (" : "",
+                       from->no_boxes ? from->no_boxes : "", from->no_boxes ? ")" : "");
+    }
+}
+
 static void explain_plan(struct cg *g, const struct matmul_form *f, const struct matmul_plan *p,
                          const struct variant_condition *c)
 {
@@ -209,6 +225,8 @@ static void explain_plan(struct cg *g, const struct matmul_form *f, const struct
                p->stages == 1 ? "" : "s");
     if (p->turned)
         buf_puts(&more, ", computed turned");
+    if (p->how == MATMUL_WGMMA)
+        explain_windows(f, p, &more);
     if (p->split > 1)
         buf_printf(&more, ", %s shares of the sum", lang_expr_text(g->a, p->splits));
     if (p->cluster[0] * p->cluster[1] > 1)
@@ -304,11 +322,12 @@ static void tell_losses(struct cg *g, const struct losses *l)
 
 /* ---- code ------------------------------------------------------------------------------------ */
 
-/* Are operands copied from windows as they lie? */
-static bool gathers(const struct matmul_form *f, const struct matmul_plan *p)
+/* Is operand n, which is no matrix, copied as it lies? */
+static bool gathers(const struct matmul_form *f, const struct matmul_plan *p, uint32_t n)
 {
     return p->how == MATMUL_MMA ||
-           (p->how == MATMUL_WGMMA && p->producers < 2 && matmul_wgmma_gathers(f, p));
+           (p->how == MATMUL_WGMMA &&
+            (matmul_wgmma_copies(f, p, n) || (p->producers < 2 && matmul_wgmma_gathers(f, p))));
 }
 
 /* Requires of the dimensions what copies and vectors of the operands need. */
@@ -320,7 +339,7 @@ static void require_align(struct cg *g, const struct matmul_form *f, const struc
         const struct lang_symbol *t = o->plain ? o->plain->sym : o->eq->sym;
         if (t->rank)
             variant_require_multiple(g, c, t->dims[t->rank - 1], p->align[i]);
-        if (o->gather && gathers(f, p))
+        if (o->gather && gathers(f, p, i))
             matmul_gather_require(g, o->gather, p->align[i], c);
     }
     const struct lang_symbol *out = f->stage->eq[0]->sym;

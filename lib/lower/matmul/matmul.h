@@ -21,7 +21,7 @@
  *   matmul/factor.c the factors of their terms
  *   matmul/term.c   terms that are no products
  *   matmul/form.c   what fits, and what the operands are
- *   matmul/gather.c those that lie in memory, but are no matrices
+ *   matmul/gather.c those that lie in memory, but are no matrices; boxes.c: and are copied as boxes
  *   matmul/turn.c   and what is better brought into another order first
  *   matmul.c        the strategy: variants, their conditions, --explain
  *   matmul/plan.c   variants for the sizes that the launch brings, and what a schedule says
@@ -190,11 +190,41 @@ struct matmul_gather {
      * on; NULL: none do. */
     const struct lang_expr *run;
     struct lang_expr *when; /* subscripts and their parts fit 30 bits */
+    /* How copies of boxes bring it (matmul/boxes.c); or why they don't. */
+    const struct matmul_boxes *boxes;
+    const char *no_boxes;
 };
 /* What e is, if it is that: an operand along its rows or columns (k: along_k). NULL: it is not. */
 const struct matmul_gather *matmul_find_gather(struct cg *g, const struct matmul_normal *n,
                                                const struct lang_expr *e,
                                                const struct lang_symbol *along, bool along_k);
+/* ---- matmul/boxes.c -------------------------------------------------------------------------- */
+
+enum { MATMUL_BOX_SPAN = 128 }; /* bytes of a box's row */
+/* Boxes of rows of a gathered operand: of so many neighbouring indices along its other axis. */
+struct matmul_boxes {
+    bool along_k;     /* the operand's */
+    int64_t channels; /* that lie side by side; 0: all of the last dimension */
+    /* Of windows of pixels: by dimension of pixels, the last one first, the corners and steps of
+     * the tensor map, what is added to the part of the subscript that rows say, and to the part
+     * that elements of a row say, which is the offset. */
+    bool im2col;
+    int32_t lower[CONTRACT_MAP_SPACE], upper[CONTRACT_MAP_SPACE];
+    uint32_t step[CONTRACT_MAP_SPACE];
+    int64_t more[CONTRACT_MAP_SPACE], far[CONTRACT_MAP_SPACE];
+    /* Else: the subscript along which rows lie, and in how many of them from each multiple on;
+     * 0: all. */
+    uint32_t row;
+    int64_t rows;
+};
+/* Sets p->boxes or p->no_boxes. row: the index whose neighbours are rows of a box, in_row: the one
+ * whose neighbours lie side by side. */
+void matmul_find_boxes(struct cg *g, struct matmul_gather *p, const struct lang_symbol *row,
+                       const struct lang_symbol *in_row, bool along_k);
+/* Can a box have so many rows, from each multiple of it on? */
+bool matmul_boxes_fit(const struct matmul_boxes *b, uint32_t rows);
+void matmul_boxes_require(struct cg *g, const struct matmul_gather *p, struct variant_condition *c);
+
 /* Requires what it takes to move `align` neighbours at once. */
 void matmul_gather_require(struct cg *g, const struct matmul_gather *p, uint32_t align,
                            struct variant_condition *c);
@@ -219,6 +249,12 @@ struct matmul_operand {
     unsigned bits;   /* of main's elements */
     unsigned weight; /* of the computation: about the instructions for an element; 0: plain */
 };
+
+/* How elements are rounded that are copied as they lie. */
+static inline enum matmul_cut matmul_cut_of(const struct matmul_operand *o)
+{
+    return o->gather ? o->gather->cut : o->cut;
+}
 
 struct matmul_product {
     const struct lang_expr
@@ -280,6 +316,9 @@ enum matmul_by {
     MATMUL_BY_WGMMA
 };
 
+/* What copies windows. */
+enum matmul_windows { MATMUL_WINDOWS_ANY, MATMUL_WINDOWS_TMA, MATMUL_WINDOWS_THREADS };
+
 /* These stand for as many blocks as the device has multiprocessors, and as there are tiles. */
 #define MATMUL_BLOCKS_ALL   UINT32_MAX
 #define MATMUL_BLOCKS_TILES (UINT32_MAX - 1)
@@ -300,6 +339,7 @@ struct matmul_options {
     uint32_t blocks;
     uint32_t pingpong; /* of wgmma: 1 where warpgroups take whole tiles by turns */
     uint32_t turn;     /* enum matmul_turning: of convolutions, whether channels become innermost */
+    uint32_t windows;  /* of wgmma: enum matmul_windows */
     bool tiles;        /* matmul_plan() takes MATMUL_BLOCKS_TILES out of blocks */
 };
 strategy_analyse matmul_fit;
@@ -339,7 +379,8 @@ struct matmul_plan {
      * A), 0: 1; and whether warpgroups take whole tiles by turns instead of parts of one. */
     uint32_t cluster[2];
     bool pingpong;
-    uint32_t producers; /* wgmma: warpgroups that bring operands; 0: 1 */
+    enum matmul_windows windows; /* wgmma: what copies windows; ANY: TMA if it can */
+    uint32_t producers;          /* wgmma: warpgroups that bring operands; 0: 1 */
     bool patched; /* wgmma: results don't go straight from registers (matmul_wgmma_direct()) */
     /* wgmma: a tile's columns are the rows of its instructions, which compute results turned:
      * warpgroups share columns */
@@ -486,6 +527,22 @@ int32_t matmul_gather_from(struct matmul *m, const struct matmul_gather *p,
                            const struct matmul_found *at, const struct matmul_found *k,
                            struct cg_val *inside);
 
+/* The part of subscript i that follows from a row or column, or from k, of this value. */
+struct cg_val matmul_gather_part(struct matmul *m, const struct matmul_gather *p, uint32_t i,
+                                 bool of_k, struct cg_val v);
+
+/* Where a box begins: coordinates and offsets, innermost first. */
+struct matmul_box {
+    uint32_t rank, noffset;
+    struct ptx_operand at[CONTRACT_MAP_RANK], offset[CONTRACT_MAP_SPACE];
+};
+/* The register of the address of the tensor map, for boxes of so many rows of so many elements. */
+int32_t matmul_boxes_map(struct matmul *m, const struct matmul_gather *p, uint32_t rows,
+                         uint32_t elements);
+/* The box of the element (at, k) and those behind it: at of A's rows or B's columns; u32. */
+void matmul_boxes_at(struct matmul *m, const struct matmul_gather *p, struct cg_val at,
+                     struct cg_val k, struct matmul_box *box);
+
 /* Sums of the block's tile in shared memory: of product q the element (r, c) of the patch is at
  * base + ((q * rows + r) * pitch + c) * bytes of f->sum. */
 struct matmul_patch {
@@ -557,6 +614,10 @@ uint32_t matmul_wgmma_shared(const struct ptx_target *target, const struct matmu
                              const struct matmul_plan *p);
 /* Do threads bring what is no matrix as it lies in memory, for a plan of one producer? */
 bool matmul_wgmma_gathers(const struct matmul_form *f, const struct matmul_plan *p);
+/* Do copies of boxes bring operand n as it lies: a matrix, or windows? */
+bool matmul_wgmma_copies(const struct matmul_form *f, const struct matmul_plan *p, uint32_t n);
+/* Do threads compute some operand? */
+bool matmul_wgmma_computes(const struct matmul_form *f, const struct matmul_plan *p);
 /* Do the results of a plan that fits go straight from registers, not through patches of shared
  * memory? */
 bool matmul_wgmma_direct(const struct ptx_target *target, const struct matmul_form *f,

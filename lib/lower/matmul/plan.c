@@ -397,7 +397,7 @@ static bool tile_fits(struct planner *l, const struct matmul_options *w, struct 
     struct matmul_plan p = planner_new(l, MATMUL_MMA);
     w = w ? w : &usual;
     /* what only wgmma has is there only where wgmma is, of tf32x3 too (read_wgmma()) */
-    if (w->mma == MATMUL_BY_WGMMA || w->clusters[0] || w->pingpong) {
+    if (w->mma == MATMUL_BY_WGMMA || w->clusters[0] || w->pingpong || w->windows) {
         p = planner_wgmma_named(l, w);
         return matmul_wgmma_fits(l->target, l->f, &p, why);
     }
@@ -481,6 +481,7 @@ static bool impossible(struct planner *l)
                       : w->split       ? "split"
                       : w->clusters[0] ? "cluster"
                       : w->pingpong    ? "pingpong"
+                      : w->windows     ? "windows"
                       : w->blocks      ? "blocks"
                                        : l->mma_key;
     const char *why = reason(l);
@@ -494,17 +495,17 @@ static bool impossible(struct planner *l)
         named.stages);
 }
 
-/* Takes options that only wgmma has for a wish for wgmma: clusters of tiles, and warpgroups by
- * turns. */
+/* Takes options that only wgmma has for a wish for wgmma: clusters of tiles, warpgroups by turns,
+ * and what copies windows. */
 static bool read_wgmma(struct planner *l, struct matmul_options *w)
 {
-    const char *key = w->clusters[0] ? "cluster" : "pingpong";
-    if (!w->clusters[0] && !w->pingpong)
+    const char *key = w->clusters[0] ? "cluster" : w->pingpong ? "pingpong" : "windows";
+    if (!w->clusters[0] && !w->pingpong && !w->windows)
         return true;
     if (w->mma == MATMUL_BY_TF32X3 && ptx_target_has_wgmma(l->target))
         return true;
     if (w->mma != MATMUL_BY_ANY && w->mma != MATMUL_BY_WGMMA)
-        return planner_refuses(l, key, "'cluster' and 'pingpong' are for 'mma: wgmma'");
+        return planner_refuses(l, key, "'cluster', 'pingpong' and 'windows' are for 'mma: wgmma'");
     if (w->mma == MATMUL_BY_ANY)
         l->mma_key = key;
     w->mma = MATMUL_BY_WGMMA;

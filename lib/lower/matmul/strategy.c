@@ -14,6 +14,8 @@ static const struct option_word by[] = {
 };
 static const struct option_word blocks[] = {
     {"multiprocessors", MATMUL_BLOCKS_ALL}, {"tiles", MATMUL_BLOCKS_TILES}, {NULL, 0}};
+static const struct option_word windows[] = {
+    {"tma", MATMUL_WINDOWS_TMA}, {"threads", MATMUL_WINDOWS_THREADS}, {NULL, 0}};
 static const struct option_word yes_no[] = {{"yes", 1}, {"no", 0}, {NULL, 0}};
 static const struct option_word turn[] = {{"yes", MATMUL_TURN}, {"no", MATMUL_TURN_NOT}, {NULL, 0}};
 
@@ -35,6 +37,7 @@ static const struct strategy_option options[] = {
     {"turn", OPTION_WORD, 0, 0, AT(turn),
      "whether what is apart in memory is brought side by side by a launch of its own",
      .words = turn},
+    {"windows", OPTION_WORD, 0, 0, AT(windows), "what copies windows, by wgmma", .words = windows},
 };
 
 /* ---- schedules worth trying ---- */

@@ -45,7 +45,7 @@ enum {
 
 bool wgmma_rounds(const struct wgmma_shape *s, const struct wgmma_tile *t)
 {
-    return s->f->operand[t->operand].cut == MATMUL_AWAY;
+    return matmul_cut_of(&s->f->operand[t->operand]) == MATMUL_AWAY;
 }
 
 bool wgmma_is_converted(const struct wgmma_shape *s, const struct wgmma_tile *t)

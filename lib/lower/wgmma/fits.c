@@ -109,11 +109,12 @@ static bool check_sides(const struct wgmma_shape *s, const struct wgmma_tile *t,
 
 /* Do producers make the operand? They make what is computed. Beside that they make what would have
  * to be converted, since no warps are left that convert. */
-static bool is_made(const struct wgmma_shape *s, const struct matmul_operand *o)
+static bool is_made(const struct wgmma_shape *s, uint32_t n)
 {
+    const struct matmul_operand *o = &s->f->operand[n];
     const bool converted = s->p->type == MATMUL_TF32 && o->side != s->left &&
-                           (o->cut == MATMUL_AWAY || !o->along_k);
-    return s->f->computes && (!o->plain || converted);
+                           (matmul_cut_of(o) == MATMUL_AWAY || !o->along_k);
+    return s->makes && (!matmul_wgmma_copies(s->f, s->p, n) || converted);
 }
 
 static bool measure_tile(struct wgmma_shape *s, uint32_t n, struct buf *why)
@@ -123,11 +124,14 @@ static bool measure_tile(struct wgmma_shape *s, uint32_t n, struct buf *why)
     struct wgmma_tile *t = &s->tile[s->ntile];
     if (!check_operand(s, o, why))
         return false;
+    if (p->windows == MATMUL_WINDOWS_TMA && o->gather && !matmul_wgmma_copies(s->f, p, n))
+        return fails(why, "TMA does not copy these windows: %s",
+                     o->gather->no_boxes ? o->gather->no_boxes : "a tile has other rows than they");
     const bool a = o->side == MATMUL_A;
     *t = (struct wgmma_tile){.operand = n,
                              .side = o->side,
                              .along_k = o->along_k,
-                             .made = is_made(s, o),
+                             .made = is_made(s, n),
                              .size = dtype_bits(o->type) / 8,
                              .rows = a ? p->bm : p->bn,
                              .offset = s->stage_bytes,
@@ -136,7 +140,7 @@ static bool measure_tile(struct wgmma_shape *s, uint32_t n, struct buf *why)
     if (t->made && s->gathers)
         t->along_k = o->along_k;
     t->held = p->type == MATMUL_TF32 && o->side == s->left && !t->made &&
-              (o->cut == MATMUL_AWAY || !o->along_k || p->parts > 1);
+              (matmul_cut_of(o) == MATMUL_AWAY || !o->along_k || p->parts > 1);
     t->turned = t->size == 4 && !t->along_k && !t->held;
     t->parted = p->parts > 1 && !t->held;
     if (!check_sides(s, t, why))
@@ -308,6 +312,7 @@ bool wgmma_measure(struct wgmma_shape *s, struct buf *why)
     if (!has_instruction(s, why) || !measure_block(s, why))
         return false;
     s->gathers = s->producers == 1 && matmul_wgmma_gathers(s->f, p);
+    s->makes = matmul_wgmma_computes(s->f, p) || matmul_wgmma_gathers(s->f, p);
     for (uint32_t i = 0; i < s->f->noperand; i++)
         if (!measure_tile(s, i, why))
             return false;
@@ -397,5 +402,7 @@ void matmul_wgmma_require(struct cg *g, const struct matmul_form *f, const struc
         const struct lang_expr *e = f->operand[i].plain;
         for (uint32_t d = 0; e && d < e->sym->rank; d++)
             variant_require_some(g, c, e->sym->dims[d]);
+        if (!e && matmul_wgmma_copies(f, p, i))
+            matmul_boxes_require(g, f->operand[i].gather, c);
     }
 }

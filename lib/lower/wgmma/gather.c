@@ -35,6 +35,29 @@ struct wgmma_gather {
     struct matmul_found at[MOST_ROWS];
 };
 
+bool matmul_wgmma_copies(const struct matmul_form *f, const struct matmul_plan *p, uint32_t n)
+{
+    const struct matmul_operand *o = &f->operand[n];
+    const struct matmul_gather *from = o->gather;
+    const bool a = o->side == MATMUL_A;
+    const uint32_t by = p->cluster[a] > 1 ? p->cluster[a] : 1; /* blocks that bring a part each */
+    const uint32_t rows = o->along_k ? (a ? p->bm : p->bn) : p->bk;
+    if (o->plain)
+        return true;
+    return from && from->boxes && p->windows != MATMUL_WINDOWS_THREADS && p->parts == 1 &&
+           p->align[n] * dtype_bits(o->type) / 8 >= PIECE &&
+           (o->along_k || dtype_bits(o->type) > 8) && rows % by == 0 &&
+           matmul_boxes_fit(from->boxes, rows) && matmul_boxes_fit(from->boxes, rows / by);
+}
+
+bool matmul_wgmma_computes(const struct matmul_form *f, const struct matmul_plan *p)
+{
+    bool copies = true;
+    for (uint32_t i = 0; i < f->noperand && copies; i++)
+        copies = matmul_wgmma_copies(f, p, i);
+    return !copies && !matmul_wgmma_gathers(f, p);
+}
+
 bool matmul_wgmma_gathers(const struct matmul_form *f, const struct matmul_plan *p)
 {
     bool any = false;
@@ -43,10 +66,10 @@ bool matmul_wgmma_gathers(const struct matmul_form *f, const struct matmul_plan 
         const struct matmul_gather *from = o->gather;
         const uint32_t size = dtype_bits(o->type) / 8;
         const bool is_left = o->side == (p->turned ? MATMUL_B : MATMUL_A);
-        if (o->plain && p->type == MATMUL_TF32 && !is_left &&
-            (o->cut == MATMUL_AWAY || !o->along_k))
+        if (matmul_wgmma_copies(f, p, i) && p->type == MATMUL_TF32 && !is_left &&
+            (matmul_cut_of(o) == MATMUL_AWAY || !o->along_k))
             return false; /* no warps are left that convert it */
-        if (o->plain)
+        if (o->plain || matmul_wgmma_copies(f, p, i))
             continue;
         if (!from || !from->run || p->align[i] * size < PIECE || p->parts > 1 ||
             (!o->along_k && size != 2) || from->cut == MATMUL_AWAY || from->cut == MATMUL_EVEN)

@@ -16,9 +16,14 @@ void wgmma_load_begin(struct wgmma *s)
 {
     for (uint32_t i = 0; i < s->shape->ntile; i++) {
         const struct wgmma_tile *t = &s->shape->tile[i];
-        const struct lang_expr *e = s->f->operand[t->operand].plain;
+        const struct matmul_operand *o = &s->f->operand[t->operand];
+        const struct lang_expr *e = o->plain;
         if (t->made)
             continue;
+        if (!e) {
+            s->map[i] = matmul_boxes_map(s->m, o->gather, t->box_rows, WGMMA_SPAN / t->size);
+            continue;
+        }
         uint32_t box[CONTRACT_MAP_RANK];
         for (uint32_t d = 0; d < e->nargs; d++) {
             const struct lang_expr *sub = e->args[e->nargs - 1 - d];
@@ -27,7 +32,7 @@ void wgmma_load_begin(struct wgmma *s)
             const bool is_side = inspect_is_index(sub, side);
             box[d] = d == 0 ? WGMMA_SPAN / t->size : is_k || is_side ? t->box_rows : 1;
         }
-        s->map[i] = cg_param_map(s->g, e->sym, box, s->f->operand[t->operand].cut == MATMUL_EVEN);
+        s->map[i] = cg_param_map(s->g, e->sym, box, o->cut == MATMUL_EVEN);
     }
 }
 
@@ -49,17 +54,39 @@ static int32_t mask_of(struct wgmma *s, const struct wgmma_tile *t)
     return CG(g, PTX_B16, "cvt.u16.u32", ptx_r(mask));
 }
 
+/* Coordinates of the box at (at, k) of a matrix. */
+static struct tma_box box_of_matrix(struct wgmma *s, const struct wgmma_tile *t, struct cg_val at,
+                                    struct cg_val k)
+{
+    struct cg *g = s->g;
+    const struct lang_expr *e = s->f->operand[t->operand].plain;
+    struct cg_val sub[VARIANT_RANK];
+    struct tma_box box = {.rank = e->nargs};
+    matmul_subscripts(s->m, t->operand, cg_index(g, at), cg_index(g, k), sub);
+    for (uint32_t d = 0; d < e->nargs; d++)
+        box.at[d] = ptx_r(cg_reg(g, cg_convert(g, sub[e->nargs - 1 - d], DT_U32)));
+    return box;
+}
+
+static struct tma_box box_of_windows(struct wgmma *s, const struct wgmma_tile *t, struct cg_val at,
+                                     struct cg_val k)
+{
+    struct matmul_box from;
+    matmul_boxes_at(s->m, s->f->operand[t->operand].gather, at, k, &from);
+    struct tma_box box = {.rank = from.rank, .noffset = from.noffset};
+    memcpy(box.at, from.at, sizeof box.at);
+    memcpy(box.offset, from.offset, sizeof box.offset);
+    return box;
+}
+
 /* A box at (at, k), to `to` + offset. */
 static void copy_box(struct wgmma *s, const struct wgmma_tile *t, struct cg_val at, struct cg_val k,
                      int32_t to, uint32_t offset)
 {
     struct cg *g = s->g;
-    const struct lang_expr *e = s->f->operand[t->operand].plain;
-    struct cg_val sub[VARIANT_RANK];
-    struct tma_box box = {.map = s->map[t - s->shape->tile], .rank = e->nargs};
-    matmul_subscripts(s->m, t->operand, cg_index(g, at), cg_index(g, k), sub);
-    for (uint32_t d = 0; d < e->nargs; d++)
-        box.at[d] = ptx_r(cg_reg(g, cg_convert(g, sub[e->nargs - 1 - d], DT_U32)));
+    struct tma_box box = s->f->operand[t->operand].plain ? box_of_matrix(s, t, at, k)
+                                                         : box_of_windows(s, t, at, k);
+    box.map = s->map[t - s->shape->tile];
     tma_load(g, &box, to, offset, s->ring.full, t->sharers > 1 ? mask_of(s, t) : -1);
 }
 

@@ -15,6 +15,9 @@ struct tma_box {
     uint32_t rank;
     struct ptx_operand
         at[CONTRACT_MAP_RANK]; /* elements: u32, those along the innermost dimension first */
+    /* Of windows of pixels (.im2col) there are offsets, too, of 16 bits; 0: of others. */
+    uint32_t noffset;
+    struct ptx_operand offset[CONTRACT_MAP_SPACE];
 };
 
 /* Asks for the map: by one thread, some time before the first copy. */

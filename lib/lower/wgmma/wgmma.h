@@ -88,6 +88,7 @@ struct wgmma_shape {
     struct wgmma_tile tile[MATMUL_OPERANDS];
     uint32_t tile_of[MATMUL_OPERANDS]; /* by operand */
     uint32_t stage_bytes, steps;       /* instructions along k of a stage */
+    bool makes;                        /* producers' threads bring something, or convert it */
     bool gathers;                      /* what is made is gathered: copied by threads as it lies */
     uint32_t copied, made;      /* bytes of a stage that are copied, and those that are computed */
     uint32_t producers;         /* warpgroups */
