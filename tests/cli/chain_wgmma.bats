@@ -49,6 +49,21 @@ judged() {
     judged -D T=f16
 }
 
+# steps: how many shuffles are between a tile's products and the vote on its maxima
+steps() {
+    awk '/wgmma.wait_group/ { n = 0; on = 1 } on && /shfl.sync/ { n++ } on && /vote.sync.any/ { print n; exit }' k.ptx
+}
+
+@test "a step waits for other lanes' maxima only where these have grown, unless terms subtract more" {
+    kaio-emit -t sm_90a -D b=1 -D heads=2 -D m=300 -D n=300 -D d=64 -D e=64 "$KAIO_SRCDIR/specs/attention/forward.yaml" >k.ptx
+    [ "$(steps)" = 0 ]
+    kaio-emit -t sm_90a -D b=1 -D hq=2 -D hk=1 -D m=300 -D n=300 -D d=64 -D e=64 "$KAIO_SRCDIR/specs/attention/sinks.yaml" >k.ptx
+    [ "$(steps)" = 4 ]
+    attention full "${plain[@]}" 'R' ''
+    cases 'a: {b: 1, hq: 2, m: 150, n: 300, d: 32, e: 32, w: 0}'
+    run -0 kaio-verify --run -d cpu --check=all --all --fill=normal,uniform,extreme -t sm_90a -D T=f16 k.yaml
+}
+
 @test "nothing to stream, which no tensor map has" {
     attention full "${plain[@]}" 'R' ''
     cases 'none: {b: 1, hq: 2, m: 70, n: 0, d: 16, e: 16, w: 0}'

@@ -194,6 +194,7 @@ struct chain_tile {
      * f32. -1: there is none. .grown is a mutable predicate, the same in the warp: .scale counts.
      */
     int top;
+    bool lone; /* each lane has the maximum of its own terms, until that has grown, or the end */
     int32_t reference[CHAIN_ROWS], grown;
     /* .top is the maximum of score number .scaled, the product times this; NULL: of something else.
      */
@@ -360,6 +361,8 @@ bool chain_is_scaled(const struct chain_tile *x, const struct lang_expr *e);
 struct cg_val chain_rescaling(struct chain_tile *x, uint32_t n, uint32_t row, struct cg_val was);
 /* Finds .top, .scale_by and .masks, and makes what they need. */
 void chain_fall_begin(struct chain_tile *x);
+/* A row's lanes have the same maximum, where they are .lone. */
+void chain_fall_meet(struct chain_tile *x);
 /* The references become the maxima. */
 void chain_fall_follow(struct chain_tile *x);
 /* The maxima have grown, perhaps: finds .grown, and if it is so .scale, and rescales states. */

@@ -31,6 +31,7 @@ static void complete(struct chain_tile *x)
             if (!chain_is_maximum(x, n))
                 complete_row(x, n, row);
     }
+    chain_fall_meet(x);
 }
 
 /* Has the row terms of stream n, although its maximum is -inf, or so? m: what the terms subtract.

@@ -14,7 +14,9 @@
  *
  * Such sums are rescaled rarely: terms fall off from a reference, which follows the maximum when
  * that has grown by more than SLACK in a row of the warp. Terms are exp(SLACK) at most until then,
- * which 8 or 16 bits have room for, and nothing of their precision is lost.
+ * which 8 or 16 bits have room for, and nothing of their precision is lost. So the four lanes of a
+ * row need not know each other's maxima before one of these has grown as much: until then each has
+ * its own, and a step waits for no other lane but in the vote that says so.
  */
 #include <config.h>
 
@@ -348,9 +350,22 @@ static void find_sure(struct chain_tile *x)
     g->bindings.n = bound;
 }
 
+/* Do terms subtract the maximum alone? */
+static bool subtracts_top(const struct chain_tile *x)
+{
+    const struct lang_symbol *top = chain_tile_stream(x, (uint32_t)x->top)->sym;
+    bool all = true;
+    for (uint32_t n = 0; n < x->t->f->nstream; n++) {
+        const struct chain_stream *s = chain_tile_stream(x, n);
+        all &= s->running < 0 || is_name(s->base, top);
+    }
+    return all;
+}
+
 void chain_fall_begin(struct chain_tile *x)
 {
     x->top = find_top(x);
+    x->lone = x->top >= 0 && subtracts_top(x);
     x->deep = chain_is_deep(x->t->f);
     x->scale_by = x->lifted = x->keep = NULL;
     x->masks = x->top >= 0;
@@ -377,6 +392,15 @@ static struct cg_val reference(const struct chain_tile *x, uint32_t row)
 static struct cg_val maximum(struct chain_tile *x, uint32_t row)
 {
     return chain_for_terms(x, chain_tile_state(x, (uint32_t)x->top, row));
+}
+
+void chain_fall_meet(struct chain_tile *x)
+{
+    for (int64_t lane = 1; lane < 4 && x->lone; lane *= 2)
+        for (uint32_t row = 0; row < chain_tile_rows(x); row++) {
+            const struct cg_val own = chain_tile_state(x, (uint32_t)x->top, row);
+            cg_move(x->g, x->state[x->top][row], chain_over_lanes(x->g, FOLD_MAX, own, lane));
+        }
 }
 
 void chain_fall_follow(struct chain_tile *x)
@@ -439,6 +463,7 @@ void chain_fall_grow(struct chain_tile *x)
     find_grown(x);
     cg_jump_if(g, x->grown, false, steady);
     const size_t mark = cg_scope_open(g);
+    chain_fall_meet(x);
     for (uint32_t row = 0; row < chain_tile_rows(x); row++) {
         for (uint32_t n = 0; n < x->t->f->nstream; n++)
             if (chain_tile_stream(x, n)->running >= 0 && !chain_tile_stream(x, n)->has_column)
@@ -472,6 +497,8 @@ void chain_fall_settle(struct chain_tile *x, bool exactly)
     struct cg *g = x->g;
     if (!chain_is_rough(x) || (x->top < 0 && !exactly))
         return;
+    if (!exactly)
+        chain_fall_meet(x);
     for (uint32_t n = 0; n < x->t->f->nstream; n++)
         for (uint32_t row = 0; row < chain_tile_rows(x) && chain_is_plain(chain_tile_stream(x, n));
              row++) {

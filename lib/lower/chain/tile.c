@@ -1,8 +1,9 @@
 /* The streams of a warp's rows, of scores that tensor cores have summed (chain.h).
  *
- * A step takes a tile of scores: maxima first, which the four lanes of a row share, then sums, of
- * which each lane has a part until the end, and the left operands of products. Where all j of the
- * tile are terms of all rows there is nothing to mask; that is one of two copies of the code.
+ * A step takes a tile of scores: maxima first, which the four lanes of a row share where terms fall
+ * off from them at once (chain/fall.c), then sums, of which each lane has a part until the end, and
+ * the left operands of products. Where all j of the tile are terms of all rows there is nothing to
+ * mask; that is one of two copies of the code.
  */
 #include <config.h>
 
@@ -246,7 +247,8 @@ static void grow_maxima(struct step *s, uint32_t n)
         fold_scaled(s, v);
     else
         fold_rows(s, n, v);
-    for (int64_t lane = 1; lane < 4; lane *= 2)
+    const bool lone = x->top == (int)n && x->lone;
+    for (int64_t lane = 1; lane < 4 && !lone; lane *= 2)
         for (uint32_t row = s->row; row < s->end; row++)
             v[row] = chain_over_lanes(g, FOLD_MAX, v[row], lane);
     for (uint32_t row = s->row; row < s->end; row++) {
