@@ -109,35 +109,62 @@ void print_stats(struct arena *a, const struct ptx_module *m, const char *target
 
 /* ---- --explain ------------------------------------------------------------------------------- */
 
-/* Nanoseconds of all steps, each by its first launch; 0: not known. */
-static double estimate(const struct lower_kernel *k)
+/* Is it launched in any case, or the first that may be in its step? */
+static bool is_first(const struct lower_kernel *k, size_t i)
+{
+    const struct lower_launch *l = &k->launches.v[i];
+    return !i || l[-1].step != l->step || !l->entry.when;
+}
+
+/* Nanoseconds of those that have a model; *all: is that each of them? */
+static double modelled(const struct lower_kernel *k, bool *all)
 {
     double ns = 0;
-    for (size_t i = 0; i < k->launches.n; i++) {
-        const struct lower_launch *l = &k->launches.v[i];
-        if (i && l[-1].step == l->step)
-            continue;
-        if (l->entry.ns <= 0)
-            return 0;
-        ns += l->entry.ns;
-    }
+    *all = true;
+    for (size_t i = 0; i < k->launches.n; i++)
+        if (is_first(k, i)) {
+            ns += k->launches.v[i].entry.ns;
+            *all &= k->launches.v[i].entry.ns > 0;
+        }
     return ns;
 }
 
-/* The model is of what the planner of contractions chooses. */
+/* Nanoseconds of all steps; 0: not known. */
+static double estimate(const struct lower_kernel *k)
+{
+    bool all;
+    const double ns = modelled(k, &all);
+    return all ? ns : 0;
+}
+
+/* Models are of contractions, and of chains of them. */
 static bool has_model(const struct lower_kernel *k)
 {
     for (size_t i = 0; i < k->parts.n; i++)
-        if (strcmp(k->parts.v[i].strategy, "matmul") == 0)
+        if (strcmp(k->parts.v[i].strategy, "matmul") == 0 ||
+            strcmp(k->parts.v[i].strategy, "chain") == 0)
             return true;
     return false;
 }
 
+static void without_text(const struct lower_kernel *k, struct buf *out)
+{
+    const char *before = ", and what has no model: ";
+    for (size_t i = 0; i < k->launches.n; i++)
+        if (is_first(k, i) && k->launches.v[i].entry.ns <= 0) {
+            buf_printf(out, "%s%s", before, k->launches.v[i].entry.name);
+            before = ", ";
+        }
+}
+
 static void estimate_text(const struct lower_kernel *k, struct buf *out)
 {
-    const double ns = estimate(k);
-    if (ns > 0) {
-        buf_printf(out, "  estimate: about %.4g us\n", ns / 1e3);
+    bool all;
+    const double ns = modelled(k, &all);
+    if (ns > 0 && (all || !k->open.n)) {
+        buf_printf(out, "  estimate: about %.4g us", ns / 1e3);
+        without_text(k, out);
+        buf_putc(out, '\n');
         return;
     }
     if (!has_model(k) || !k->open.n)

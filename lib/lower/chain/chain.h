@@ -50,6 +50,8 @@
  *   chain/mma.c      the kernel by mma.sync (chain/mma.h)
  *   chain/wgmma.c    the kernel by wgmma (chain/wgmma.h)
  *   chain/losses.c   what sums lose
+ *   chain/cost.c     how long plans take
+ *   chain/choose.c   what it chooses by that
  *   chain/strategy.c the strategy
  *   chain/candidates.c what is wrong with schedules, and which are worth trying
  */
@@ -592,6 +594,22 @@ struct lang_expr *chain_wgmma(struct cg *g, const struct chain_tensor *t,
 struct lang_expr *chain_depth(struct cg *g, const struct chain_form *f, int64_t by, int64_t step);
 /* What sums by tensor cores lose, by the plan. */
 void chain_tell_losses(struct cg *g, const struct chain_tensor *t, const struct chain_plan *p);
+
+/* ---- chain/cost.c ---------------------------------------------------------------------------- */
+
+/* Nanoseconds that a plan takes by wgmma, or by mma.sync; 0: not all sizes are known. */
+double chain_cost_wgmma(const struct ptx_target *target, const struct chain_tensor *t,
+                        const struct chain_plan *p);
+double chain_cost_mma(const struct ptx_target *target, const struct chain_tensor *t,
+                      const struct chain_plan *p);
+/* Nanoseconds of a launch beside them, which looks for what is rarely there. */
+double chain_cost_launch(void);
+
+/* ---- chain/choose.c -------------------------------------------------------------------------- */
+
+/* The sizes for which wgmma by plan p is faster than mma.sync by the other: NULL: all. */
+struct lang_expr *chain_worth_wgmma(struct cg *g, const struct chain_tensor *t,
+                                    const struct chain_plan *p, const struct chain_plan *other);
 
 /* ---- chain/candidates.c ---------------------------------------------------------------------- */
 

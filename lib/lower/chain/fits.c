@@ -555,8 +555,8 @@ static bool plan_sheets(const struct ptx_target *target, const struct chain_tens
     return plan(target, t, p) && 4 * p->wide >= 3 * without->wide;
 }
 
-bool chain_wgmma_plan(const struct ptx_target *target, const struct chain_tensor *t,
-                      struct chain_plan *p)
+bool chain_wgmma_usual_plan(const struct ptx_target *target, const struct chain_tensor *t,
+                            struct chain_plan *p)
 {
     static const struct chain_plan none;
     struct chain_plan sheets = *p;

@@ -4,6 +4,7 @@
  * Rows that are few go by mma.sync first: at most 16, and groups of heads of at most 32 each. On
  * sm_90a all others go by wgmma, where operands fit it, but for rows of more than 1024 terms of
  * which more than half of the multiprocessors would have no tile: by mma.sync blocks share terms.
+ * Where all sizes are known the model decides that (chain/choose.c).
  *
  * The steps, and what each of them bought: TFLOP/s of attention of f16 by wgmma on an H100, medians
  * of kaio-bench --suite attention in interleaved rounds of 2026-11-23, of 16384 tokens of 2048
@@ -25,6 +26,12 @@
  *      are looked for in four chains.
  *   4. Masks are put on products, in one copy of the code. Items that differ come from a counter,
  *      those of a batch's last rows first.
+ *   5. Lanes of a row wait for each other's maxima only where these have grown. Not in the table:
+ *      d128 4096 took 0.970 of the time, causal 0.986, 8-bit floats 0.943, d64 and d256 0.99.
+ *
+ * Polynomials in the place of some exponentials, as FlashAttention-4 has them on newer machines,
+ * were slower: with one of eight or of four 8-bit floats took 1.02 and 1.09 of the time, full d64
+ * 1.05 and 1.11.
  *
  * The last run was beside cuDNN, the others beside other schedules. Nothing of step 4 is for full
  * attention, which was slower all the same, and so was cuDNN: d128, full, s 4096 had 606 by it
@@ -233,7 +240,8 @@ static bool lower_mma(struct cg *g, const struct chain_tensor *t, struct chain_p
                       .how = how,
                       .more = packed_rows(g, t, p),
                       .when = variant_when_text(&c),
-                      .multiplies = arena_printf(g->a, "mma.sync of %s", chain_types(g->a, t))});
+                      .multiplies = arena_printf(g->a, "mma.sync of %s", chain_types(g->a, t)),
+                      .ns = chain_cost_mma(g->target, t, p)});
     variant_end(g, all, &c, grid, threads);
     chain_tell_losses(g, t, p);
     return !g->failed;
@@ -276,7 +284,8 @@ static bool lower_wgmma(struct cg *g, const struct chain_tensor *t, struct chain
                .more = arena_printf(g->a, "%s%s", brought_sheets(g, t, p),
                                     p->own ? "" : ", by turns of a block on each multiprocessor"),
                .when = variant_when_text(&c),
-               .multiplies = arena_printf(g->a, "wgmma of %s", chain_types(g->a, t))});
+               .multiplies = arena_printf(g->a, "wgmma of %s", chain_types(g->a, t)),
+               .ns = chain_cost_wgmma(g->target, t, p)});
     variant_end(g, all, &c, grid, threads);
     chain_tell_losses(g, t, p);
     return !g->failed;
@@ -461,23 +470,14 @@ static struct lang_expr *either(struct cg *g, struct lang_expr *x, struct lang_e
     return x ? lx_select(g->a, x, lx_bool(g->a, true), y) : y;
 }
 
-/* The sizes for which wgmma is faster: rows for half of the multiprocessors, since blocks don't
- * share rows by it, or few terms. NULL: all. */
-static struct lang_expr *worth_wgmma(struct cg *g, const struct chain_tensor *t,
-                                     const struct chain_plan *p)
+/* The sizes for which wgmma is faster than mma.sync. */
+static struct lang_expr *when_wgmma(struct cg *g, const struct chain_tensor *t,
+                                    const struct chain_options *want, uint32_t most,
+                                    const struct chain_plan *p)
 {
-    enum { FEW_TERMS = 1024 };
-    struct arena *a = g->a;
-    const struct chain_form *f = t->f;
-    struct lang_expr *items = lx_ceil_div_int(a, f->row[t->i]->dims[0], (int64_t)p->warps * 16);
-    for (uint32_t i = 0; i < f->nrow; i++)
-        if (i != t->i)
-            items = lx_mul(a, items, f->row[i]->dims[0]);
-    struct lang_expr *many = lx_at_least(a, items, lower_multiprocessors(g->target) / 2);
-    int64_t always;
-    if (f->ends)
-        many = either(g, lx_at_most(a, f->j->dims[0], FEW_TERMS), many);
-    return lang_const_int(many, &always) && always ? NULL : many;
+    struct chain_plan other = plan_of(g->target, t, want, most, is_any_open(t), MANY);
+    choose_rows(g, t, MANY, &other);
+    return chain_worth_wgmma(g, t, p, &other);
 }
 
 /* before: when they are taken. */
@@ -510,7 +510,7 @@ static bool lower_all_wgmma(struct cg *g, const struct chain_tensor *t,
         }
         int64_t never;
         if (want->mma == CHAIN_BY_ANY)
-            p.few = worth_wgmma(g, t, &p);
+            p.few = when_wgmma(g, t, want, most, &p);
         if (p.few && lang_const_int(p.few, &never) && !never)
             continue;
         if (!lower_wgmma(g, t, &p, all))
@@ -569,7 +569,8 @@ static bool end_launch(struct cg *g, struct lang_expr *grid, const char *how)
     const uint32_t threads = (uint32_t)g->block[0];
     g->func->reqntid[0] = threads;
     g->func->reqntid[1] = g->func->reqntid[2] = 1;
-    lower_tell(g, &(struct lower_entry){.name = g->func->name, .how = how});
+    lower_tell(g,
+               &(struct lower_entry){.name = g->func->name, .how = how, .ns = chain_cost_launch()});
     cg_end(g, cg_launch(g, grid, lx_int(g->a, threads)));
     return !g->failed;
 }

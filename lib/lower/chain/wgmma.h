@@ -92,6 +92,9 @@ uint32_t chain_wgmma_terms_of(const struct chain_wgmma *k, uint32_t n);
 bool chain_wgmma_is_apart(const struct chain_tensor *t, const struct chain_plan *p);
 /* The registers that producers keep and that consumers take. */
 uint32_t chain_wgmma_registers(const struct chain_plan *p, bool produces);
+/* chain_wgmma_plan() by rules alone. */
+bool chain_wgmma_usual_plan(const struct ptx_target *target, const struct chain_tensor *t,
+                            struct chain_plan *p);
 /* Lays all tiles and barriers: bytes of dynamic shared memory. */
 uint32_t chain_wgmma_lay_all(struct chain_wgmma *k);
 
