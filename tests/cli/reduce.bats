@@ -177,6 +177,45 @@ END
     [[ $output == *"'sum' is stored, to be computed once"*"k_sum: strategy reduce"*"k: strategy map"* ]]
 }
 
+@test "what is normalised over an axis that is not the last is held, so that it is read once" {
+    for target in sm_70 sm_80 sm_90a; do
+        run -0 kaio-verify --run -d cpu --check -t $target --fill=normal data/tiles.yaml
+        [[ $output == *"passed, 0 failed, 0 skipped" ]]
+    done
+    kaio-emit --explain data/tiles.yaml >explained
+    [ "$(grep -c 'whose terms they hold: read once' explained)" = "$((2 * $(grep -c '^kernel: ' data/tiles.yaml)))" ]
+    run ! grep 'temps: ' explained
+    # 64 terms: 16 threads hold 4 of them each
+    kaio-emit --kernel=tile_rms -D T=f32 -D n=2 -D p=1024 data/tiles.yaml >k.ptx
+    [ "$(grep -c 'ld.global.*v4.*f32' k.ptx)" = 4 ]
+    [ "$(grep -c 'st.global.v4.f32' k.ptx)" = 4 ]
+    [ "$(grep -c 'bar.sync' k.ptx)" = 1 ]
+}
+
+@test "tiles have the sides that the schedule says, and all of their terms" {
+    kernel 'x: in f32[n, 40, p]; y: out f32[n, 40, p]' 'y[b, k, i] = x[b, k, i] / (sum[q](abs(x[b, q, i])) + 1)' >k.yaml
+    for schedule in 'tile: 8' 'block: 512' 'vector: 2' 'block: 384' 'block: 128, tile: 8, vector: 1'; do
+        { cat k.yaml; echo "schedule: {$schedule}"; printf 'cases: {a: {n: 2, p: 64}, b: {n: 1, p: 37}, c: {n: 3, p: 2}}\n'; } >s.yaml
+        run -0 kaio-verify --run -d cpu --check s.yaml
+        [[ $output == *"passed, 0 failed, 0 skipped" ]]
+    done
+    { cat k.yaml; echo 'schedule: {split: 2}'; } >s.yaml
+    run -2 kaio-emit s.yaml
+    [[ $output == *"a block holds its tile: it has no 'split'"* ]]
+    { cat k.yaml; echo 'schedule: {block: 32, tile: 32}'; } >s.yaml
+    run -2 kaio-emit s.yaml
+    [[ $output == *"the tile does not fit: line 6: it is more than a block holds"* ]]
+    # too many terms, an unknown number of them, or a sum that differs between those that need it
+    for body in 'y[b, k, i] = x[b, k, i] / (sum[c](abs(x[b, c, i] - x[b, k, i])) + 1)' 'y[b, k, i] = x[b, k, i] / (sum[c < k + 1](x[b, c, i]) + 1)'; do
+        kernel 'x: in f32[n, 40, p]; y: out f32[n, 40, p]' "$body" >k.yaml
+        run ! grep 'they hold' <(kaio-emit --explain k.yaml)
+    done
+    for c in c 20000; do
+        kernel "x: in f32[n, $c, p]; y: out f32[n, $c, p]" 'y[b, k, i] = x[b, k, i] / (sum[q](abs(x[b, q, i])) + 1)' >k.yaml
+        run ! grep 'they hold' <(kaio-emit --explain k.yaml)
+    done
+}
+
 @test "what does not fit is left to others, and says why" {
     kernel 'a: in f32[n, k]; b: in f32[k, m]; c: out f32[n, m]' 'c[i, j] = sum[l](a[i, l] * b[l, j])' >k.yaml
     echo 'schedule: {strategy: reduce}' >>k.yaml

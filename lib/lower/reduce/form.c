@@ -16,7 +16,8 @@ enum {
 
 struct bound {
     const struct lang_symbol *sym;
-    int axis; /* -1: something else than one axis */
+    int axis;                      /* -1: something else than one axis */
+    const struct lang_expr *scope; /* the reduction in whose terms it was bound; NULL: none */
 };
 
 struct walk {
@@ -26,6 +27,8 @@ struct walk {
     VEC(struct bound) bound;
     VEC(const struct lang_equation *) done; /* with reductions */
     bool in_body;
+    const struct lang_expr *scope; /* the reduction whose terms are walked */
+    bool strays; /* a reduction differs between the terms or elements that need it */
     unsigned steps, depth;
 };
 
@@ -33,20 +36,39 @@ static bool walk_expr(struct walk *w, const struct lang_expr *e);
 
 /* ---- indices --------------------------------------------------------------------------------- */
 
-static int axis_of(const struct walk *w, const struct lang_expr *e)
+static const struct bound *bound_of(const struct walk *w, const struct lang_expr *e)
 {
     e = inspect_strip(e);
     if (e->kind == E_NAME && e->sym->kind == SYM_INDEX)
         for (size_t i = w->bound.n; i-- > 0;)
             if (w->bound.v[i].sym == e->sym)
-                return w->bound.v[i].axis;
-    return -1;
+                return &w->bound.v[i];
+    return NULL;
+}
+
+static int axis_of(struct walk *w, const struct lang_expr *e)
+{
+    const struct bound *b = bound_of(w, e);
+    if (!b)
+        return -1;
+    w->strays |= b->scope != w->scope && b->axis >= (int)w->f->nkept;
+    return b->axis;
 }
 
 static void bind(struct walk *w, const struct lang_symbol *sym, int axis)
 {
     struct bound *b = VEC_PUSH(w->g->a, &w->bound);
-    *b = (struct bound){sym, axis};
+    *b = (struct bound){sym, axis, w->scope};
+}
+
+/* As the expression that it stands for is. */
+static void bind_argument(struct walk *w, const struct lang_symbol *sym, const struct lang_expr *e)
+{
+    const struct bound *b = bound_of(w, e);
+    const int axis = axis_of(w, e);
+    bind(w, sym, axis);
+    if (b && axis >= 0)
+        w->bound.v[w->bound.n - 1].scope = b->scope;
 }
 
 /* The index stands for this axis in all of the stage; false: it already stands for another. */
@@ -68,7 +90,7 @@ static bool same_bound(const struct lang_expr *x, const struct lang_expr *y)
 /* ---- reads ----------------------------------------------------------------------------------- */
 
 /* Each subscript an axis of its own that runs over just that dimension. */
-static bool is_plain(const struct walk *w, const struct lang_expr *e, uint32_t *axis)
+static bool is_plain(struct walk *w, const struct lang_expr *e, uint32_t *axis)
 {
     if (e->pad || e->nargs != e->sym->rank || e->nargs > REDUCE_RANK)
         return false;
@@ -87,17 +109,18 @@ static bool is_plain(const struct walk *w, const struct lang_expr *e, uint32_t *
 static bool add_read(struct walk *w, const struct lang_expr *e, const uint32_t *axis)
 {
     struct reduce_form *f = w->f;
+    const bool in_body = w->in_body || f->is_tile; /* they are held together */
     for (uint32_t i = 0; i < e->nargs; i++)
-        f->axis[axis[i]].in_body |= w->in_body;
+        f->axis[axis[i]].in_body |= in_body;
     for (uint32_t i = 0; i < f->nread; i++)
-        if (f->read[i].sym == e->sym && f->read[i].in_body == w->in_body &&
+        if (f->read[i].sym == e->sym && f->read[i].in_body == in_body &&
             memcmp(f->read[i].axis, axis, e->nargs * sizeof *axis) == 0)
             return true;
     if (f->nread == REDUCE_READS)
         return lower_lacks(w->why, e->span, "'%s' is one read too many", e->sym->name);
     struct reduce_read *r = &f->read[f->nread++];
     r->sym = e->sym;
-    r->in_body = w->in_body;
+    r->in_body = in_body;
     memcpy(r->axis, axis, e->nargs * sizeof *axis);
     return true;
 }
@@ -123,7 +146,7 @@ static bool walk_read(struct walk *w, const struct lang_expr *e)
     uint32_t axis[REDUCE_RANK] = {0};
     bool plain = is_plain(w, e, axis);
     if (written_here(w, e->sym)) { /* an inout: other threads may have changed other elements */
-        bool own = plain && !w->in_body;
+        bool own = plain && !w->in_body && !w->f->is_tile;
         for (uint32_t i = 0; i < e->nargs; i++)
             own = own && axis[i] == i;
         if (!own)
@@ -139,7 +162,7 @@ static bool walk_read(struct walk *w, const struct lang_expr *e)
     }
     if (plain)
         return add_read(w, e, axis);
-    w->f->reads_else |= w->in_body;
+    w->f->reads_else |= w->in_body || w->f->is_tile;
     return walk_args(w, e);
 }
 
@@ -157,7 +180,7 @@ static bool was_walked(struct walk *w, const struct lang_equation *eq)
 static bool walk_definition(struct walk *w, const struct lang_expr *e)
 {
     const struct lang_equation *eq = e->sym->def;
-    bool reduces = !w->in_body && inspect_reduces(w->g, eq->rhs);
+    bool reduces = (!w->in_body || w->f->is_tile) && inspect_reduces(w->g, eq->rhs);
     int axis[REDUCE_RANK];
     if (eq->nindex > REDUCE_RANK || w->depth == MOST_DEPTH)
         return lower_lacks(w->why, e->span, "'%s' is too deep", e->sym->name);
@@ -172,11 +195,11 @@ static bool walk_definition(struct walk *w, const struct lang_expr *e)
     }
     if (e->pad && (reduces || !walk_expr(w, e->pad)))
         return reduces && lower_lacks(w->why, e->span, "'%s' is read through pad()", e->sym->name);
-    if (reduces && was_walked(w, eq))
+    if (reduces && !w->f->is_tile && was_walked(w, eq))
         return true;
     size_t mark = w->bound.n;
     for (uint32_t i = 0; i < eq->nindex; i++)
-        bind(w, eq->index[i], axis[i]);
+        bind_argument(w, eq->index[i], e->args[i]);
     w->depth++;
     bool good = walk_expr(w, eq->rhs);
     w->depth--;
@@ -190,7 +213,7 @@ static bool walk_definition(struct walk *w, const struct lang_expr *e)
 static bool add_axes(struct walk *w, const struct lang_expr *e)
 {
     struct reduce_form *f = w->f;
-    bool first = f->nresult == 0;
+    bool first = f->naxis == f->nkept;
     if (!first && e->nindex != f->naxis - f->nkept)
         return lower_lacks(w->why, e->span,
                            "this %s runs over other indices than the first reduction",
@@ -219,7 +242,7 @@ static bool add_axes(struct walk *w, const struct lang_expr *e)
 }
 
 /* Have both the same value, where the indices of both are bound? */
-static bool same_term(const struct walk *w, const struct lang_expr *x, const struct lang_expr *y)
+static bool same_term(struct walk *w, const struct lang_expr *x, const struct lang_expr *y)
 {
     x = inspect_strip(x);
     y = inspect_strip(y);
@@ -306,8 +329,9 @@ static void find_differences(struct walk *w, struct reduce_result *q)
 static bool walk_reduce(struct walk *w, const struct lang_expr *e)
 {
     struct reduce_form *f = w->f;
+    const struct walk outer = *w;
     size_t mark = w->bound.n;
-    if (w->in_body)
+    if (w->in_body && !f->is_tile)
         return lower_lacks(w->why, e->span, "this %s is inside another reduction",
                            lang_reduce_name(e->reduce));
     for (uint32_t i = 0; i < f->nresult; i++)
@@ -315,17 +339,20 @@ static bool walk_reduce(struct walk *w, const struct lang_expr *e)
             return true;
     if (f->nresult == REDUCE_RESULTS)
         return lower_lacks(w->why, e->span, "this %s is one too many", lang_reduce_name(e->reduce));
+    w->scope = f->is_tile ? e : NULL;
     if (!add_axes(w, e))
         return false;
     struct reduce_result *q = &f->result[f->nresult++];
     q->e = e;
-    find_differences(w, q);
+    if (!f->is_tile)
+        find_differences(w, q);
     if (reduce_is_arg(e))
         f->axis[f->nkept].is_value = true;
     w->in_body = true;
     f->weight++;
     bool good = walk_expr(w, q->term ? q->term : e->args[0]);
-    w->in_body = false;
+    w->in_body = outer.in_body;
+    w->scope = outer.scope;
     w->bound.n = mark;
     return good && (!q->term || walk_expr(w, q->mean));
 }
@@ -354,179 +381,103 @@ static bool walk_expr(struct walk *w, const struct lang_expr *e)
     return walk_args(w, e);
 }
 
-/* ---- loops ----------------------------------------------------------------------------------- */
-
-static bool follows_in(const uint32_t *axis, uint32_t n, uint32_t p, uint32_t q)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        if (axis[i] == p && (i + 1 == n || axis[i + 1] != q))
-            return false;
-        if (axis[i] == q && (i == 0 || axis[i - 1] != p))
-            return false;
-    }
-    return true;
-}
-
-static bool is_read(const struct reduce_form *f, uint32_t axis)
-{
-    for (uint32_t i = 0; i < f->nread; i++)
-        for (uint32_t k = 0; k < f->read[i].sym->rank; k++)
-            if (f->read[i].axis[k] == axis)
-                return true;
-    return false;
-}
-
-/* Does q come right behind p wherever one of them is read? Outputs have the kept axes in order, and
- * so do those that nothing is read along. */
-static bool follows(const struct reduce_form *f, uint32_t p, uint32_t q)
-{
-    const struct reduce_axis *x = &f->axis[p], *y = &f->axis[q];
-    if (p == q || x->is_reduced != y->is_reduced || x->low || y->low || x->is_value || y->is_value)
-        return false;
-    if (!x->is_reduced && q != p + 1)
-        return false;
-    if (q < p && !is_read(f, p))
-        return false;
-    for (uint32_t i = 0; i < f->nread; i++)
-        if (!follows_in(f->read[i].axis, f->read[i].sym->rank, p, q))
-            return false;
-    return true;
-}
-
-static int find_follower(const struct reduce_form *f, uint32_t p)
-{
-    for (uint32_t q = 0; q < f->naxis; q++)
-        if (follows(f, p, q))
-            return (int)q;
-    return -1;
-}
-
-static bool mentions_reduced(const struct reduce_form *f, const struct reduce_read *r)
-{
-    for (uint32_t i = 0; i < r->sym->rank; i++)
-        if (f->axis[r->axis[i]].is_reduced)
-            return true;
-    return false;
-}
-
-/* The read that moves the most bytes, as far as one can say without the sizes; NULL: none moves. */
-static const struct reduce_read *heaviest(const struct reduce_form *f)
-{
-    const struct reduce_read *best = NULL;
-    unsigned most = 0;
-    for (uint32_t i = 0; i < f->nread; i++) {
-        const struct reduce_read *r = &f->read[i];
-        unsigned weight = dtype_bits(r->sym->type) << (2 * r->sym->rank);
-        if (r->in_body && mentions_reduced(f, r) && weight > most) {
-            most = weight;
-            best = r;
-        }
-    }
-    return best;
-}
-
-static unsigned position(const struct reduce_read *r, uint32_t axis)
-{
-    for (uint32_t i = 0; r && i < r->sym->rank; i++)
-        if (r->axis[i] == axis)
-            return i + 1;
-    return 0;
-}
-
-static void add_loop(struct cg *g, struct reduce_form *f, uint32_t first)
-{
-    struct reduce_loop *l = &f->loop[f->nloop];
-    struct lang_expr *n = lx_int(g->a, 1), *zero = lx_int(g->a, 0);
-    *l = (struct reduce_loop){.is_reduced = f->axis[first].is_reduced};
-    for (int a = (int)first; a >= 0; a = find_follower(f, (uint32_t)a)) {
-        struct reduce_axis *x = &f->axis[a];
-        struct lang_expr *high = x->high;
-        const struct lang_expr *name = inspect_strip(x->high);
-        bool atom = name->kind == E_NAME && name->sym->kind == SYM_DIM;
-        int64_t c;
-        x->loop = f->nloop;
-        l->axis[l->naxis++] = (uint32_t)a;
-        if (x->low)
-            high = lx_max(g->a, zero, lx_sub(g->a, high, x->low));
-        else if (!atom && !(lang_const_int(x->high, &c) && c >= 0))
-            high = lx_max(g->a, zero, high);
-        n = lx_mul(g->a, n, high);
-        l->is_narrow = !x->low && atom;
-    }
-    l->n = reduce_amount(g, n);
-    l->is_narrow = l->n.is_known ? l->n.n <= UINT32_MAX : l->is_narrow && l->naxis == 1;
-    f->nloop++;
-    f->nkeptloop += !l->is_reduced;
-}
-
-static void find_loops(struct cg *g, struct reduce_form *f, const struct reduce_read *heavy)
-{
-    bool follower[REDUCE_AXES] = {0};
-    for (uint32_t p = 0; p < f->naxis; p++) {
-        int q = find_follower(f, p);
-        if (q >= 0)
-            follower[q] = true;
-    }
-    for (uint32_t p = 0; p < f->nkept; p++)
-        if (!follower[p])
-            add_loop(g, f, p);
-    /* in the order in which the heaviest read lies in memory */
-    for (unsigned at = 0; at <= REDUCE_RANK; at++)
-        for (uint32_t p = f->nkept; p < f->naxis; p++)
-            if (!follower[p] && position(heavy, p) == at)
-                add_loop(g, f, p);
-}
-
-bool reduce_ends_in_lanes(const struct reduce_form *f, uint32_t n, const uint32_t *axis)
-{
-    return n > 0 && f->axis[axis[n - 1]].loop == f->lane;
-}
-
-static void find_lanes(struct reduce_form *f, const struct reduce_read *heavy)
-{
-    f->lane = f->nloop - 1;
-    f->has_contiguous = heavy != NULL;
-    if (heavy)
-        f->lane = f->axis[heavy->axis[heavy->sym->rank - 1]].loop;
-    for (uint32_t i = 0; i < f->nread; i++) {
-        const struct reduce_read *r = &f->read[i];
-        unsigned bits = dtype_bits(r->sym->type);
-        if (!r->in_body)
-            continue;
-        if (reduce_ends_in_lanes(f, r->sym->rank, r->axis) && bits > f->widest)
-            f->widest = bits;
-        if (mentions_reduced(f, r))
-            f->bits += bits;
-    }
-}
-
 /* ---- all ------------------------------------------------------------------------------------- */
 
-static bool walk_output(struct walk *w, const struct lang_equation *eq)
+/* The equation of the most indices. */
+static const struct lang_equation *widest_of(const struct lower_stage *s)
+{
+    const struct lang_equation *eq = s->eq[0];
+    for (uint32_t i = 1; i < s->n; i++)
+        eq = s->eq[i]->nindex > eq->nindex ? s->eq[i] : eq;
+    return eq;
+}
+
+/* Which of an output's indices the reductions in e depend on: bits. inside: of one. */
+static uint32_t needed(struct walk *w, const struct lang_expr *e, bool inside)
+{
+    uint32_t all = 0;
+    e = cg_view(w->g, e);
+    if (++w->steps > MOST_STEPS)
+        return 0;
+    if (e->kind == E_NAME && e->sym->kind == SYM_INDEX) {
+        const struct bound *b = bound_of(w, e);
+        return inside && b && b->axis >= 0 ? UINT32_C(1) << b->axis : 0;
+    }
+    const size_t mark = w->bound.n;
+    inside |= e->kind == E_REDUCE;
+    for (uint32_t i = 0; i < e->nindex; i++)
+        bind(w, e->index[i], -1);
+    for (uint32_t i = 0; i < e->nargs; i++)
+        all |= needed(w, e->args[i], inside);
+    if (e->pad)
+        all |= needed(w, e->pad, inside);
+    const bool tensor = e->kind == E_INDEX || (e->kind == E_NAME && e->sym->kind == SYM_TENSOR);
+    if (tensor && cg_is_defined(w->g, e->sym) && w->depth < MOST_DEPTH) {
+        const struct lang_equation *eq = e->sym->def;
+        for (uint32_t i = 0; i < eq->nindex; i++) {
+            const struct bound *b = bound_of(w, e->args[i]);
+            bind(w, eq->index[i], b ? b->axis : -1);
+        }
+        w->depth++;
+        all |= needed(w, eq->rhs, inside);
+        w->depth--;
+    }
+    w->bound.n = mark;
+    return all;
+}
+
+/* The axes of the stage: the indices of the outputs that reductions need are kept, the others are
+ * reduced over; the latter are in tiles only. axis: which each index of the largest output is. */
+static bool find_axes(struct walk *w, const struct lang_equation *of, uint32_t *axis)
 {
     struct reduce_form *f = w->f;
-    const struct lang_equation *first = f->stage->eq[0];
+    if (of->nindex > REDUCE_RANK)
+        return lower_lacks(w->why, of->span, "'%s' has too many dimensions", of->sym->name);
+    uint32_t kept = (UINT32_C(1) << of->nindex) - 1;
+    if (f->is_tile) {
+        for (uint32_t i = 0; i < of->nindex; i++)
+            bind(w, of->index[i], (int)i);
+        kept = needed(w, of->rhs, false);
+        w->bound.n = 0;
+    }
+    f->nkept = (uint32_t)__builtin_popcount(kept);
+    uint32_t n = 0, reduced = f->nkept;
+    for (uint32_t i = 0; i < of->nindex; i++) {
+        axis[i] = kept >> i & 1 ? n++ : reduced++;
+        f->axis[axis[i]] =
+            (struct reduce_axis){.high = of->index[i]->dims[0], .is_reduced = axis[i] >= f->nkept};
+    }
+    f->naxis = reduced;
+    return true;
+}
+
+/* all: the axes of the largest output's indices. */
+static bool walk_output(struct walk *w, const struct lang_equation *eq, const uint32_t *all,
+                        struct reduce_out *out)
+{
+    struct reduce_form *f = w->f;
     if (eq->nindex > REDUCE_RANK)
         return lower_lacks(w->why, eq->span, "'%s' has too many dimensions", eq->sym->name);
     if (dtype_bits(eq->sym->type) < 8)
         return lower_lacks(w->why, eq->span, "'%s' is of a packed type", eq->sym->name);
-    if (eq->nindex != first->nindex)
+    *out = (struct reduce_out){.eq = eq, .along = eq->nindex > f->nkept};
+    if (eq->nindex != f->nkept && eq->nindex != f->nall)
         return lower_lacks(w->why, eq->span, "'%s' has another shape than the first result",
                            eq->sym->name);
     w->bound.n = 0;
     for (uint32_t i = 0; i < eq->nindex; i++) {
-        if (eq == first)
-            f->axis[i] = (struct reduce_axis){.high = eq->index[i]->dims[0]};
-        if (!inspect_same_expr(f->axis[i].high, eq->index[i]->dims[0]))
+        const uint32_t a = out->along ? all[i] : i;
+        out->axis[i] = a;
+        if (!inspect_same_expr(f->axis[a].high, eq->index[i]->dims[0]))
             return lower_lacks(w->why, eq->span, "'%s' has another shape than the first result",
                                eq->sym->name);
-        if (!inspect_at_launch(f->axis[i].high) || !settle(w, eq->index[i], i))
+        if (!inspect_at_launch(f->axis[a].high) || (a < f->nkept && !settle(w, eq->index[i], a)))
             return lower_lacks(w->why, eq->span,
                                "the shape of '%s' depends on more than dimensions and integers",
                                eq->sym->name);
-        bind(w, eq->index[i], (int)i);
+        bind(w, eq->index[i], (int)a);
     }
-    return walk_expr(w, eq->rhs);
+    return walk_expr(w, eq->rhs) && !w->strays;
 }
 
 /* Are the reductions the same all along the loop? */
@@ -550,7 +501,7 @@ static bool are_few(const struct reduce_form *f, const struct reduce_read *heavy
             all = l->n.n > MANY_RESULTS ? MANY_RESULTS : all * l->n.n;
         if (l->is_reduced)
             terms = !l->n.is_known || l->n.n > MANY_TERMS ? MANY_TERMS : terms * l->n.n;
-        else if (!position(heavy, l->axis[0]))
+        else if (!reduce_position(heavy, l->axis[0]))
             results = !l->n.is_known || l->n.n > FEW_RESULTS ? FEW_RESULTS + 1 : results * l->n.n;
         if (results > FEW_RESULTS || all >= MANY_RESULTS || (!l->is_reduced && is_idle(f, l)))
             return false;
@@ -563,7 +514,7 @@ static bool are_few(const struct reduce_form *f, const struct reduce_read *heavy
 static bool reads_once(const struct walk *w, const struct reduce_read *heavy)
 {
     const struct reduce_form *f = w->f;
-    if (heavy && are_few(f, heavy))
+    if (heavy && !f->is_tile && are_few(f, heavy))
         return true;
     for (uint32_t i = 0; i < f->nkeptloop; i++) {
         const struct reduce_loop *l = &f->loop[i];
@@ -573,32 +524,74 @@ static bool reads_once(const struct walk *w, const struct reduce_read *heavy)
             return lower_lacks(w->why, f->stage->eq[0]->span,
                                "'%s' has no elements of its own to reduce",
                                f->stage->eq[0]->sym->name);
-        if (!position(heavy, l->axis[0]))
+        if (!reduce_position(heavy, l->axis[0]))
             return lower_lacks(w->why, f->stage->eq[0]->span,
                                "several results need the same elements of '%s'", heavy->sym->name);
     }
     return true;
 }
 
-bool reduce_analyse(struct cg *g, const struct lower_stage *s, struct reduce_form *f,
+/* How many reductions are one above the other in e; those that a result needs are one less than
+ * its own number. */
+static uint32_t levels_of(struct walk *w, const struct lang_expr *e)
+{
+    uint32_t most = 0;
+    struct reduce_result *own = NULL;
+    e = cg_view(w->g, e);
+    if (++w->steps > MOST_STEPS)
+        return 0;
+    for (uint32_t i = 0; i < w->f->nresult; i++)
+        own = w->f->result[i].e == e ? &w->f->result[i] : own;
+    if (own && own->level)
+        return own->level;
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        const uint32_t n = levels_of(w, e->args[i]);
+        most = n > most ? n : most;
+    }
+    const bool tensor = e->kind == E_INDEX || (e->kind == E_NAME && e->sym->kind == SYM_TENSOR);
+    if (tensor && cg_is_defined(w->g, e->sym)) {
+        const uint32_t n = levels_of(w, e->sym->def->rhs);
+        most = n > most ? n : most;
+    }
+    if (own)
+        own->level = ++most;
+    return most;
+}
+
+/* Levels from 0 on. */
+static void find_levels(struct walk *w)
+{
+    struct reduce_form *f = w->f;
+    for (uint32_t i = 0; i < f->nresult; i++) {
+        const uint32_t n = levels_of(w, f->result[i].e);
+        f->nlevel = n > f->nlevel ? n : f->nlevel;
+    }
+    for (uint32_t i = 0; i < f->nresult; i++)
+        f->result[i].level--;
+}
+
+bool reduce_analyse(struct cg *g, const struct lower_stage *s, bool is_tile, struct reduce_form *f,
                     struct buf *why)
 {
     struct walk w = {.g = g, .f = f, .why = why};
-    *f = (struct reduce_form){.stage = s};
-    f->naxis = f->nkept = s->eq[0]->nindex;
-    if (f->nkept > REDUCE_RANK)
-        return lower_lacks(w.why, s->eq[0]->span, "'%s' has too many dimensions",
-                           s->eq[0]->sym->name);
+    uint32_t axis[REDUCE_RANK];
+    const struct lang_equation *of = is_tile ? widest_of(s) : s->eq[0];
+    *f = (struct reduce_form){.stage = s, .is_tile = is_tile, .nall = of->nindex};
+    f->out = ARENA_ARRAY(g->a, s->n, struct reduce_out);
+    if (!find_axes(&w, of, axis))
+        return false;
     for (uint32_t i = 0; i < s->n; i++)
-        if (!walk_output(&w, s->eq[i]))
+        if (!walk_output(&w, s->eq[i], axis, &f->out[i]))
             return false;
     if (f->nresult == 0) {
         if (why)
             buf_puts(why, "there is no reduction");
         return false;
     }
-    const struct reduce_read *heavy = heaviest(f);
-    find_loops(g, f, heavy);
-    find_lanes(f, heavy);
+    if (is_tile)
+        find_levels(&w);
+    const struct reduce_read *heavy = reduce_heaviest(f);
+    reduce_find_loops(g, f, heavy);
+    reduce_find_lanes(f, heavy);
     return reads_once(&w, heavy);
 }

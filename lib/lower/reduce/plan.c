@@ -9,8 +9,10 @@
  * the sums, do. FLIGHT: bytes that each thread has on the way; 1024 threads with 128 cover the
  * memory's latency twice. LINE: bytes of a row of a tile. SPREAD: threads that keep the machine
  * busy without sharing anything. SUMS: registers of a thread's columns. MOST_BUSY: of its sums and
- * what it has on the way. MANY: accesses of all blocks, of so much that no cache has it, from where
- * on three blocks of a multiprocessor were .4 to .7 % faster than four. */
+ * what it has on the way; more where differences are summed, of which a thread has more to compute
+ * (as measured: 8 accesses on the way instead of 4 were 7 to 22 % faster). MANY: accesses of all
+ * blocks, of so much that no cache has it, from where on three blocks of a multiprocessor were .4
+ * to .7 % faster than four. */
 enum {
     SPREAD = 65536,
     BLOCK = 256,
@@ -21,6 +23,7 @@ enum {
     MOST_CODE = 3000,
     SUMS = 40,
     MOST_BUSY = 48,
+    MOST_BUSY_DIFFERENCES = 64,
     MANY = 8,
 };
 
@@ -108,8 +111,10 @@ static uint32_t choose_unroll(const struct reduce_form *f, const struct reduce_o
     uint32_t u = want->unroll ? want->unroll : single ? 16 : 8;
     while (!want->unroll && u > 1 && u * bytes > FLIGHT)
         u /= 2;
-    uint32_t slots = f->loop[f->lane].is_reduced && lanes > SLOTS ? SLOTS : lanes;
-    while (!want->unroll && u > 2 && u * bytes / 4 + slots * sum_registers(f) >= MOST_BUSY)
+    uint32_t slots = f->loop[f->lane].is_reduced && lanes > SLOTS ? SLOTS : lanes, most = MOST_BUSY;
+    for (uint32_t i = 0; i < f->nresult; i++)
+        most = f->result[i].term ? MOST_BUSY_DIFFERENCES : most;
+    while (!want->unroll && u > 2 && u * bytes / 4 + slots * sum_registers(f) >= most)
         u /= 2;
     while (u > 1 && u * lanes * f->weight > MOST_CODE)
         u /= 2;
@@ -258,13 +263,112 @@ static void add_columns(struct cg *g, const struct reduce_form *f,
     }
 }
 
+/* ---- tiles that are held --------------------------------------------------------------------- */
+
+/* Registers for what a thread holds of one term. */
+static uint32_t held_registers(const struct reduce_form *f, uint32_t lanes)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < f->nread; i++) {
+        const struct reduce_read *r = &f->read[i];
+        const uint32_t bits = dtype_bits(r->sym->type), words = (bits + 31) / 32;
+        bool varies = false;
+        for (uint32_t k = 0; k < r->sym->rank; k++)
+            varies |= f->axis[r->axis[k]].loop == f->lane;
+        if (!reduce_moves(f, r))
+            continue;
+        if (varies && reduce_ends_in_lanes(f, r->sym->rank, r->axis))
+            n += (bits * lanes + 31) / 32;
+        else
+            n += varies ? lanes * words : words;
+    }
+    return n ? n : 1;
+}
+
+static uint32_t ceil_of(int64_t n, uint32_t by)
+{
+    return (uint32_t)((n + by - 1) / by);
+}
+
+/* Rows and columns of a block's threads: as few rows as hold all terms in HELD registers each, FEW
+ * at most, or in half as many again; and columns that together have a line of memory, less only
+ * where there are too many terms. */
+static bool choose_sides(const struct reduce_form *f, const struct reduce_options *want,
+                         struct reduce_plan *p)
+{
+    enum { HELD = 32, FEW = 16, MOST = 1024, SECTOR = 32 };
+    const uint32_t each = held_registers(f, p->lanes);
+    const uint32_t bytes = p->lanes * (f->widest ? f->widest : 32) / 8;
+    const struct amount *across = &f->loop[f->lane].n;
+    for (uint32_t held = HELD; held <= HELD * 3 / 2; held += HELD / 2) {
+        const uint32_t least = bytes < SECTOR ? SECTOR / bytes : 1;
+        p->ty = 1;
+        while (p->ty < MOST &&
+               (ceil_of(p->rows.n, p->ty) * each > held || ceil_of(p->rows.n, p->ty) > FEW))
+            p->ty *= 2;
+        p->tx = p->ty < BLOCK ? BLOCK / p->ty : 1;
+        while (p->tx * bytes < LINE)
+            p->tx *= 2;
+        while (across->is_known && p->tx > 1 && p->tx / 2 * (int64_t)p->lanes >= across->n)
+            p->tx /= 2;
+        while (p->tx > least && p->tx * p->ty > MOST)
+            p->tx /= 2;
+        p->tx = want->tile ? want->tile : p->tx;
+        while (want->block && want->block % p->tx)
+            p->tx /= 2;
+        while (p->tx * p->ty < 32)
+            p->ty *= 2;
+        p->ty = want->block ? want->block / p->tx : p->ty;
+        p->block = p->tx * p->ty;
+        p->unroll = ceil_of(p->rows.n, p->ty);
+        if (p->block <= MOST && p->unroll <= REDUCE_POSITIONS && p->unroll * each <= held)
+            return true;
+    }
+    return false;
+}
+
+bool reduce_plan_tile(struct cg *g, const struct reduce_form *f, const struct reduce_options *want,
+                      struct reduce_plan *v, uint32_t *n, struct buf *why)
+{
+    const struct amount *across = &f->loop[f->lane].n;
+    const struct reduce_options alone = {.split = 1, .block = want->block};
+    uint32_t lanes = choose_lanes(f, want);
+    *n = 0;
+    while (across->is_known && across->n % lanes)
+        lanes /= 2;
+    for (;; lanes = 1) {
+        struct reduce_plan p = {.is_column = true, .lanes = lanes, .width = lanes, .slots = lanes};
+        p.tx = p.ty = p.unroll = 1;
+        choose_blocks(g, f, &alone, &p);
+        if (!p.rows.is_known || p.rows.n < 1 || p.rows.n > REDUCE_POSITIONS * 1024)
+            return lower_lacks(why, f->stage->eq[0]->span,
+                               "how much is reduced is not known, or more than a block holds");
+        if (!choose_sides(f, want, &p))
+            return lower_lacks(why, f->stage->eq[0]->span, "it is more than a block holds");
+        choose_blocks(g, f, &alone, &p);
+        p.depth = reduce_known(g, p.unroll + block_depth(&p) + 2);
+        if (!add(g, v, n, p, lx_is_multiple(g->a, across->e, lanes)) || lanes == 1)
+            return true;
+    }
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
 bool reduce_plan(struct cg *g, const struct reduce_form *f, const struct reduce_options *want,
                  struct reduce_plan *v, uint32_t *n)
 {
     const struct amount *across = &f->loop[f->lane].n;
     uint32_t lanes = choose_lanes(f, want), block = want->block ? want->block : BLOCK;
     bool column = !f->loop[f->lane].is_reduced;
+    struct buf why = buf_in(g->a);
     *n = 0;
+    if (f->is_tile && (want->split || want->unroll))
+        return cg_error(g, schedule_span(g, want->split ? "split" : "unroll"),
+                        "a block holds its tile: it has no '%s'", want->split ? "split" : "unroll");
+    if (f->is_tile)
+        return reduce_plan_tile(g, f, want, v, n, &why) ||
+               cg_error(g, g->spec->schedule.v[0].key_span, "the tile does not fit: %s",
+                        buf_text(&why));
     if (want->tile && !column)
         return cg_error(g, schedule_span(g, "tile"),
                         "'tile' is for results that lie side by side in memory; here the reduction "

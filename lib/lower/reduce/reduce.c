@@ -21,137 +21,6 @@
 
 #include <math.h>
 
-/* ---- the block's place ----------------------------------------------------------------------- */
-
-static bool is_one(struct amount a)
-{
-    return a.is_known && a.n == 1;
-}
-
-/* A count of the launch as an i64. */
-static struct cg_val count(struct cg *g, struct amount a)
-{
-    if (a.is_known)
-        return cg_int(DT_I64, a.n);
-    return cg_index(g, cg_param_computed(g, a.e));
-}
-
-static struct cg_val small_count(struct cg *g, struct amount a)
-{
-    return cg_index(g, cg_convert(g, count(g, a), DT_U32));
-}
-
-static void take_place(struct reduce *r)
-{
-    struct cg *g = r->g;
-    const struct reduce_plan *p = r->p;
-    struct cg_val rest = cg_index(g, cg_special(g, SP_CTAID_X)), none = cg_int(DT_I64, 0);
-    struct cg_val tid = cg_special(g, SP_TID_X);
-    r->split = small_count(g, p->split);
-    r->tile = r->part = none;
-    if (!is_one(p->tiles))
-        cg_divmod(g, rest, small_count(g, p->tiles), &rest, &r->tile);
-    r->outer = rest;
-    if (is_one(p->outer)) {
-        r->part = rest;
-        r->outer = none;
-    } else if (!is_one(p->split)) {
-        cg_divmod(g, rest, r->split, &r->outer, &r->part);
-    }
-    r->tx = r->ty = tid;
-    if (p->tx == 1)
-        r->tx = cg_int(DT_U32, 0);
-    else if (p->ty == 1)
-        r->ty = cg_int(DT_U32, 0);
-    else {
-        r->tx = cg_binary(g, OP_AND, tid, cg_int(DT_U32, p->tx - 1));
-        r->ty = cg_binary(g, OP_SHR, tid, cg_int(DT_U32, __builtin_ctz(p->tx)));
-    }
-}
-
-static struct cg_val rounds(struct cg *g, const struct reduce_form *f, const struct reduce_loop *l)
-{
-    const struct reduce_axis *a = &f->axis[l->axis[0]];
-    if (l->n.is_known)
-        return cg_int(DT_I64, l->n.n);
-    if (l->is_narrow && l->naxis == 1)
-        return cg_index(g, cg_expr(g, a->high));
-    struct cg_val n = cg_param_computed(g, l->n.e);
-    n.type = DT_I64;
-    return n;
-}
-
-/* The thread's vector among those of the lane loop, or, where threads are spread over all results,
- * of all kept loops. */
-static void take_group(struct reduce *r)
-{
-    struct cg *g = r->g;
-    const struct reduce_plan *p = r->p;
-    r->number = cg_binary(g, OP_MUL, r->tile, cg_int(DT_I64, p->tx));
-    r->number = r->group = cg_binary(g, OP_ADD, r->number, cg_index(g, r->tx));
-    if (!p->is_spread || (p->total.is_known && p->groups.is_known && p->total.n == p->groups.n))
-        return;
-    struct cg_val n = count(g, p->groups);
-    if (r->f->loop[r->f->lane].is_narrow) {
-        n = cg_minmax(g, true, cg_convert(g, n, DT_U32), cg_int(DT_U32, 1));
-        cg_divmod(g, r->number, cg_index(g, n), &r->outer, &r->group);
-        return;
-    }
-    struct cg_val x = cg_value(DT_U64, cg_reg(g, r->number));
-    n = cg_value(DT_U64, cg_reg(g, n));
-    r->outer = cg_index(g, cg_binary(g, OP_DIV, x, n));
-    r->group = cg_index(g, cg_binary(g, OP_MOD, x, n));
-}
-
-/* The indices of the kept loops; of the lane loop, where it is kept, the thread's first. */
-static void take_indices(struct reduce *r)
-{
-    struct cg *g = r->g;
-    const struct reduce_form *f = r->f;
-    int first = -1;
-    if (r->p->is_column)
-        take_group(r);
-    struct cg_val rest = r->outer;
-    for (uint32_t i = 0; i < f->nloop; i++)
-        r->n[i] = rounds(g, f, &f->loop[i]);
-    for (uint32_t i = 0; i < f->nkeptloop; i++)
-        if (i != f->lane && first < 0)
-            first = (int)i;
-    for (uint32_t i = f->nkeptloop; i-- > 0;) {
-        if (i == f->lane)
-            continue;
-        r->at[i] = rest;
-        if ((int)i != first && !is_one(f->loop[i].n)) {
-            struct cg_val n = r->n[i];
-            if (n.narrow == CG_FULL) /* a divisor of 32 bits; a block's number has no more */
-                n = cg_minmax(g, false, n, cg_int(DT_I64, UINT32_MAX));
-            if (n.narrow == CG_FULL && n.op.kind == PTX_O_REG)
-                n = cg_index(g, cg_convert(g, n, DT_U32));
-            cg_divmod(g, rest, n, &rest, &r->at[i]);
-        } else if (is_one(f->loop[i].n)) {
-            r->at[i] = cg_int(DT_I64, 0);
-        }
-        if (f->loop[i].is_narrow && r->at[i].narrow == CG_FULL)
-            r->at[i] = cg_index(g, cg_convert(g, r->at[i], DT_U32));
-    }
-    if (!r->p->is_column)
-        return;
-    struct cg_val at = cg_binary(g, OP_MUL, r->group, cg_int(DT_I64, r->p->lanes));
-    if (f->loop[f->lane].is_narrow)
-        at = cg_index(g, cg_convert(g, at, DT_U32));
-    r->at[f->lane] = at;
-}
-
-/* Jumps where the thread's column is none. */
-static void skip_outside(struct reduce *r, uint32_t label)
-{
-    struct cg *g = r->g;
-    struct amount n = r->p->is_spread ? r->p->total : r->p->groups;
-    if (!r->p->is_column || (n.is_known && n.n % r->p->tx == 0))
-        return;
-    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, r->number, count(g, n))), true, label);
-}
-
 /* ---- parts ----------------------------------------------------------------------------------- */
 
 struct part_values {
@@ -221,12 +90,12 @@ static void load_part(void *ctx, uint32_t u)
     struct reduce *r = q->r;
     struct cg *g = r->g;
     struct cg_val block = cg_index(g, cg_convert(g, q->at[u], DT_U32));
-    if (!is_one(r->p->outer)) {
+    if (!reduce_is_one(r->p->outer)) {
         struct cg_val before = cg_binary(g, OP_MUL, r->outer, r->split);
         block = cg_binary(g, OP_ADD, before, block);
     }
-    if (!is_one(r->p->tiles)) {
-        block = cg_binary(g, OP_MUL, block, small_count(g, r->p->tiles));
+    if (!reduce_is_one(r->p->tiles)) {
+        block = cg_binary(g, OP_MUL, block, reduce_small_count(g, r->p->tiles));
         block = cg_binary(g, OP_ADD, block, r->tile);
     }
     for (uint32_t i = 0; i < r->f->nresult; i++)
@@ -257,8 +126,8 @@ static void count_blocks(struct reduce *r, uint32_t label)
     const struct reduce_plan *p = r->p;
     const struct lang_symbol *arrived = cg_temp(g, "arrived", DT_U32, 1, &p->sharing.e, true);
     struct cg_val which = r->outer;
-    if (!is_one(p->tiles)) {
-        which = cg_binary(g, OP_MUL, which, small_count(g, p->tiles));
+    if (!reduce_is_one(p->tiles)) {
+        which = cg_binary(g, OP_MUL, which, reduce_small_count(g, p->tiles));
         which = cg_binary(g, OP_ADD, which, r->tile);
     }
     struct cg_place_of at = cg_address(g, arrived, which);
@@ -344,7 +213,7 @@ static struct cg_val squared_differences(struct reduce *r, const struct reduce_r
     return cg_select(g, cg_reg(g, is_none), cg_float(g, DT_F32, 0), v);
 }
 
-static bool reduced(struct cg *g, const struct lang_expr *e, struct cg_val *v)
+bool reduce_answer(struct cg *g, const struct lang_expr *e, struct cg_val *v)
 {
     struct reduce *r = g->read_ctx;
     for (uint32_t i = 0; i < r->f->nresult; i++) {
@@ -389,8 +258,8 @@ static void finish(struct reduce *r)
     g->exit_used = true;
     if (r->p->ty > 1)
         cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, tid, cg_int(DT_U32, r->p->tx))), true, g->exit);
-    skip_outside(r, g->exit);
-    g->reduced = reduced;
+    reduce_skip_outside(r, g->exit);
+    g->reduced = reduce_answer;
     g->preloaded = false;
     for (uint32_t k = 0; k < r->p->width; k++) {
         size_t bound = g->bindings.n;
@@ -431,7 +300,10 @@ static void explain(struct cg *g, const struct reduce_form *f, const struct redu
     buf_printf(&how, "along %s %s, %u threads",
                f->loop[f->lane].is_reduced ? "the reduction," : "the results,",
                lang_expr_text(g->a, f->loop[f->lane].n.e), (unsigned)p->block);
-    if (p->is_spread)
+    if (f->is_tile)
+        buf_printf(&how, " as %u rows of a tile of %u results, whose terms they hold: read once",
+                   (unsigned)p->ty, (unsigned)(p->tx * p->width));
+    else if (p->is_spread)
         buf_puts(&how, " with results of their own");
     else if (p->is_column)
         buf_printf(&how, " as %u rows of a tile of %u results", (unsigned)p->ty,
@@ -442,9 +314,9 @@ static void explain(struct cg *g, const struct reduce_form *f, const struct redu
                                         .how = buf_text(&how),
                                         .more = more,
                                         .when = p->when ? lang_expr_text(g->a, p->when) : NULL});
-    if (p->is_spread)
+    if (p->is_spread || f->is_tile)
         return;
-    if (is_one(p->split))
+    if (reduce_is_one(p->split))
         lower_explain(g, "    a block for each %s: there is no more to do, or enough of them\n",
                       what);
     else
@@ -453,6 +325,22 @@ static void explain(struct cg *g, const struct reduce_form *f, const struct redu
                       "their parts "
                       "together\n",
                       lang_expr_text(g->a, p->split.e), what);
+}
+
+/* So many threads share a multiprocessor where tiles are held: this bounds their registers. */
+enum { TILE_THREADS = 768 };
+
+static void end_entry(struct cg *g, const struct reduce_plan *p)
+{
+    g->read = NULL;
+    g->reduced = NULL;
+    g->read_ctx = NULL;
+    g->preloaded = false;
+    g->func->reqntid[0] = p->block;
+    g->func->reqntid[1] = g->func->reqntid[2] = 1;
+    struct contract_launch *l = cg_launch(g, p->blocks.e, lx_int(g->a, p->block));
+    l->when = p->when;
+    cg_end(g, l);
 }
 
 static void lower_entry(struct cg *g, const struct reduce_form *f, const struct reduce_plan *p)
@@ -466,31 +354,29 @@ static void lower_entry(struct cg *g, const struct reduce_form *f, const struct 
     g->block[0] = p->block;
     g->block[1] = g->block[2] = 1;
     cg_at(g, f->stage->eq[0]->span);
-    take_place(&r);
-    take_indices(&r);
-    struct cg_val groups = count(g, p->groups);
+    if (f->is_tile) {
+        reduce_tile(&r);
+        g->func->minnctapersm = TILE_THREADS / p->block;
+        end_entry(g, p);
+        return;
+    }
+    reduce_take_place(&r);
+    reduce_take_indices(&r);
+    struct cg_val groups = reduce_count(g, p->groups);
     uint32_t walked = cg_label(g, "walked");
     reduce_open_slots(&r);
     size_t mark = cg_scope_open(g);
-    skip_outside(&r, walked);
-    reduce_walk(&r, groups, count(g, p->rows));
+    reduce_skip_outside(&r, walked);
+    reduce_walk(&r, groups, reduce_count(g, p->rows));
     cg_scope_close(g, mark);
     cg_place(g, walked);
     cg_at(g, f->stage->eq[0]->span);
     reduce_settle_slots(&r);
     reduce_block(&r);
-    if (!is_one(p->split))
+    if (!reduce_is_one(p->split))
         join_blocks(&r);
     finish(&r);
-    g->read = NULL;
-    g->reduced = NULL;
-    g->read_ctx = NULL;
-    g->preloaded = false;
-    g->func->reqntid[0] = p->block;
-    g->func->reqntid[1] = g->func->reqntid[2] = 1;
-    struct contract_launch *l = cg_launch(g, p->blocks.e, lx_int(g->a, p->block));
-    l->when = p->when;
-    cg_end(g, l);
+    end_entry(g, p);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -521,9 +407,10 @@ static enum shape shape_of(struct cg *g, struct fitting *a)
         struct amount *of = f->loop[i].is_reduced ? &cols : &rows;
         *of = reduce_amount(g, lx_mul(g->a, of->e, f->loop[i].n.e));
     }
-    const int bytes = is_one(rows) ? LONG_SINGLE : LONG_ROW;
+    const int bytes = reduce_is_one(rows) ? LONG_SINGLE : LONG_ROW;
     const int64_t elements = (int64_t)bytes * 8 / (f->bits ? f->bits : 8);
-    if (!f->loop[f->lane].is_reduced || (is_one(rows) && (!cols.is_known || cols.n >= elements)))
+    if (!f->loop[f->lane].is_reduced ||
+        (reduce_is_one(rows) && (!cols.is_known || cols.n >= elements)))
         return SHAPE_OWN;
     a->rows = row_strategy.analyse(g, f->stage, &why);
     if (!a->rows)
@@ -538,11 +425,25 @@ static enum shape shape_of(struct cg *g, struct fitting *a)
     return many ? SHAPE_MANY_ROWS : SHAPE_UNKNOWN;
 }
 
+/* The stage as a tile that is held; NULL: it is none, or has no room. */
+static void *fit_tile(struct cg *g, const struct lower_stage *s, struct fitting *f)
+{
+    struct buf why = buf_in(g->a);
+    const struct reduce_options none = {0};
+    struct reduce_plan v[REDUCE_VARIANTS];
+    uint32_t n;
+    f->shape = SHAPE_OWN;
+    const bool fits = reduce_analyse(g, s, true, &f->form, &why) &&
+                      !f->form.loop[f->form.lane].is_reduced &&
+                      reduce_plan_tile(g, &f->form, &none, v, &n, &why);
+    return fits ? f : NULL;
+}
+
 void *reduce_fit(struct cg *g, const struct lower_stage *s, struct buf *why)
 {
     struct fitting *f = ARENA_ARRAY(g->a, 1, struct fitting);
-    if (!reduce_analyse(g, s, &f->form, why))
-        return NULL;
+    if (!reduce_analyse(g, s, false, &f->form, why))
+        return fit_tile(g, s, f);
     f->shape = shape_of(g, f);
     if (f->shape != SHAPE_MANY_ROWS)
         return f;

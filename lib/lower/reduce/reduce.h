@@ -65,7 +65,16 @@ struct reduce_read {
     bool in_body; /* of a reduction; else of what is made of the results */
 };
 
-/* What is reduced. A sum of squared differences to the mean of the same terms,
+/* An output: which axis each of its indices is. along: it has an element for each that is reduced,
+ * too. */
+struct reduce_out {
+    const struct lang_equation *eq;
+    uint32_t axis[REDUCE_RANK];
+    bool along;
+};
+
+/* What is reduced. level: how many reductions are between it and what is in memory; 0 but in tiles.
+ * A sum of squared differences to the mean of the same terms,
  *     sum[i]((t[i] - m) * (t[i] - m)) with m = sum[i](t[i]) / n,
  * has term and mean: it is done in the same sweep as the mean, in f64, from differences to any one
  * term k:
@@ -75,6 +84,7 @@ struct reduce_read {
 struct reduce_result {
     const struct lang_expr *e; /* the E_REDUCE */
     const struct lang_expr *term, *mean;
+    uint32_t level;
 };
 
 /* What an index stands for, for as long as the stage is generated. */
@@ -86,7 +96,13 @@ struct reduce_index {
 /* What analysis finds (reduce/form.c). */
 struct reduce_form {
     const struct lower_stage *stage;
-    uint32_t naxis, nkept; /* kept axes first: axis i is index i of every equation */
+    uint32_t naxis, nkept; /* kept axes first: axis i is index i of every equation but in tiles */
+    /* Outputs may have an element for each that is reduced, and reductions be of others: for tiles
+     * that are held (reduce/tile.c). */
+    bool is_tile;
+    struct reduce_out *out; /* of each equation of the stage */
+    uint32_t nall;          /* indices of the output that has the most */
+    uint32_t nlevel;        /* of tiles */
     struct reduce_axis axis[REDUCE_AXES];
     uint32_t nloop, nkeptloop; /* kept loops first; within each the slowest first */
     struct reduce_loop loop[REDUCE_AXES];
@@ -104,8 +120,17 @@ struct reduce_form {
     unsigned weight; /* of the bodies: about the instructions for one element */
 };
 
-bool reduce_analyse(struct cg *g, const struct lower_stage *s, struct reduce_form *f,
+/* is_tile: what fits as a tile that is held. */
+bool reduce_analyse(struct cg *g, const struct lower_stage *s, bool is_tile, struct reduce_form *f,
                     struct buf *why);
+/* reduce/loops.c. The read that moves the most bytes, as far as one can say without the sizes;
+ * NULL: none moves. */
+const struct reduce_read *reduce_heaviest(const struct reduce_form *f);
+/* 1 + which of its subscripts is the axis; 0: none. */
+unsigned reduce_position(const struct reduce_read *r, uint32_t axis);
+bool reduce_moves(const struct reduce_form *f, const struct reduce_read *r); /* with the terms */
+void reduce_find_loops(struct cg *g, struct reduce_form *f, const struct reduce_read *heavy);
+void reduce_find_lanes(struct reduce_form *f, const struct reduce_read *heavy);
 /* The position of a read's or an output's dimension that ends the loop of its axis. */
 bool reduce_ends_in_lanes(const struct reduce_form *f, uint32_t n, const uint32_t *axis);
 struct amount reduce_amount(struct cg *g, struct lang_expr *e);
@@ -117,16 +142,17 @@ struct amount reduce_known(struct cg *g, int64_t n);
 struct reduce_plan {
     bool is_column;
     bool is_spread; /* and all threads of all blocks have results of their own: ty is 1 */
-    uint32_t block, lanes, unroll, tx, ty;
-    uint32_t width;         /* results of a thread: lanes of columns, else 1 */
-    uint32_t slots;         /* accumulators for each result of a thread while it reads */
-    struct amount outer;    /* kept loops but the lane loop: blocks for each */
-    struct amount tiles;    /* along the lane loop, where it is kept; else 1 */
-    struct amount total;    /* groups, of all kept loops together */
-    struct amount groups;   /* lanes vectors along the lane loop */
-    struct amount rows;     /* vectors to reduce, for each result or tile */
-    struct amount split;    /* blocks that share them */
-    struct amount blocks;   /* in all */
+    uint32_t block, lanes, tx, ty;
+    uint32_t unroll;      /* accesses in flight; of tiles: terms of each thread, all of them held */
+    uint32_t width;       /* results of a thread: lanes of columns, else 1 */
+    uint32_t slots;       /* accumulators for each result of a thread while it reads */
+    struct amount outer;  /* kept loops but the lane loop: blocks for each */
+    struct amount tiles;  /* along the lane loop, where it is kept; else 1 */
+    struct amount total;  /* groups, of all kept loops together */
+    struct amount groups; /* lanes vectors along the lane loop */
+    struct amount rows;   /* vectors to reduce, for each result or tile */
+    struct amount split;  /* blocks that share them */
+    struct amount blocks; /* in all */
     struct amount sharing;  /* blocks, or at most as many, where several share a result */
     struct amount depth;    /* roundings between a term of a sum and the sum */
     bool has_tail;          /* the last elements are fewer than the lanes */
@@ -134,7 +160,10 @@ struct reduce_plan {
     const char *entry;
 };
 
-enum { REDUCE_VARIANTS = 6 };
+enum { REDUCE_VARIANTS = 6, REDUCE_POSITIONS = 64 };
+/* Is there room for a tile? */
+bool reduce_plan_tile(struct cg *g, const struct reduce_form *f, const struct reduce_options *want,
+                      struct reduce_plan *v, uint32_t *n, struct buf *why);
 /* The variants in the order in which they are tried. False after an error. */
 bool reduce_plan(struct cg *g, const struct reduce_form *f, const struct reduce_options *want,
                  struct reduce_plan *v, uint32_t *n);
@@ -147,6 +176,13 @@ struct reduce_value {
 
 struct reduce_lanes {
     struct cg_val v[REDUCE_LANES];
+};
+
+/* What was loaded of one read: elements, or words that hold several. */
+struct reduce_loaded {
+    struct cg_val v[REDUCE_WORDS];
+    uint32_t n;
+    bool is_words, is_byte; /* is_byte: a bool as its byte */
 };
 
 struct reduce {
@@ -168,7 +204,19 @@ struct reduce {
     struct cg_val tx, ty;
     struct cg_val outer; /* the number of the block's result, or row of tiles */
     struct ptx_var *shared;
+    uint32_t level;    /* of tiles: of the results that are made now */
+    uint32_t position; /* of tiles: of the terms that are at hand */
 };
+
+/* ---- reduce/place.c: where a block and a thread stand ---- */
+
+bool reduce_is_one(struct amount a);
+struct cg_val reduce_count(struct cg *g, struct amount a); /* of the launch, an i64 */
+struct cg_val reduce_small_count(struct cg *g, struct amount a);
+void reduce_take_place(struct reduce *r);
+void reduce_take_indices(struct reduce *r);
+/* Jumps where the thread's column is none. */
+void reduce_skip_outside(struct reduce *r, uint32_t label);
 
 /* ---- reduce/value.c: results and how they meet ---- */
 
@@ -192,7 +240,7 @@ struct reduce_value reduce_get(const struct reduce *r, uint32_t result, uint32_t
 void reduce_set(struct reduce *r, uint32_t result, uint32_t slot, struct reduce_value x);
 
 /* Folds all threads' slots into those of the threads of row 0; the others' mean nothing then. All
- * threads must come. */
+ * threads must come. In tiles it is the results of .level, and each thread has them. */
 void reduce_block(struct reduce *r);
 
 /* ---- reduce/sweep.c: going through positions with several accesses in flight ---- */
@@ -217,9 +265,16 @@ void reduce_sweep(struct cg *g, struct reduce_sweep *s);
 /* ---- reduce/walk.c: a thread's share of the elements into its slots ---- */
 /* groups: the vectors of the lane loop; rows: those that are gone through. */
 void reduce_walk(struct reduce *r, struct cg_val groups, struct cg_val rows);
+/* Loads what a thread needs of one read at its place, and makes .element of it. */
+void reduce_load(struct reduce *r, uint32_t read, uint32_t lanes, struct reduce_loaded *l);
+void reduce_unpack(struct reduce *r, uint32_t read, uint32_t lanes, const struct reduce_loaded *l);
 /* The value of what is read at the lane that is generated: for cg's hook. */
 bool reduce_read(struct cg *g, const struct lang_expr *e, struct cg_val *v);
 void reduce_bind_lane(struct reduce *r, uint32_t lane);
+/* reduce/reduce.c: the value of a reduction that is made, at that lane. */
+bool reduce_answer(struct cg *g, const struct lang_expr *e, struct cg_val *v);
+/* reduce/tile.c: all of an entry of a tile that is held. */
+void reduce_tile(struct reduce *r);
 struct cg_place_of reduce_place(struct reduce *r, const struct lang_symbol *sym, uint32_t n,
                                 const uint32_t *axis, uint32_t lane);
 

@@ -249,6 +249,12 @@ static uint32_t rows_of(const struct reduce_plan *p)
     return p->tx <= 32 ? p->block / 32 : p->ty;
 }
 
+/* Of tiles: is it one of those that are made now? */
+static bool is_now(const struct reduce *r, uint32_t result)
+{
+    return r->f->result[result].level == r->level;
+}
+
 static uint32_t find_parts(struct reduce *r, struct part *part, int64_t *bytes)
 {
     uint32_t n = 0;
@@ -256,7 +262,7 @@ static uint32_t find_parts(struct reduce *r, struct part *part, int64_t *bytes)
     *bytes = 0;
     for (uint32_t i = 0; i < r->f->nresult; i++) {
         const struct reduce_result *q = &r->f->result[i];
-        for (int where = 0; where <= reduce_is_pair(q); where++) {
+        for (int where = 0; where <= reduce_is_pair(q) && is_now(r, i); where++) {
             enum dtype t = where ? reduce_where_type(r, q) : reduce_type(q);
             part[n++] = (struct part){i, where, t, *bytes};
             *bytes += (each * (dtype_bits(t) / 8) + 15) / 16 * 16;
@@ -276,7 +282,7 @@ static void fold_warp(struct reduce *r, struct result_values *x)
     struct cg *g = r->g;
     for (uint32_t s = 16; s >= r->p->tx; s /= 2)
         for (uint32_t i = 0; i < r->f->nresult; i++)
-            for (uint32_t k = 0; k < r->p->width; k++) {
+            for (uint32_t k = 0; k < r->p->width && is_now(r, i); k++) {
                 struct reduce_value y = {0};
                 const struct reduce_result *q = &r->f->result[i];
                 for (int where = 0; where <= reduce_is_pair(q); where++)
@@ -353,7 +359,7 @@ static void fold_few_rows(struct reduce *r, const struct part *part, uint32_t n)
             for (uint32_t row = 0; row < rows; row += step)
                 load_rows(r, &part[m], base, row, step > 1 ? step : width, &x[row]);
         }
-        for (uint32_t k = 0; k < width; k++) {
+        for (uint32_t k = 0; k < width && is_now(r, i); k++) {
             for (uint32_t left = rows; left > 1; left = (left + 1) / 2)
                 for (uint32_t row = 0; row < left; row += 2)
                     x[row / 2].v[k] = row + 1 < left ? reduce_meet(g, &r->f->result[i], x[row].v[k],
@@ -378,7 +384,7 @@ static void fold_many_rows(struct reduce *r, const struct part *part, uint32_t n
         load_rows(r, &part[m], base[m], 0, width, &x[part[m].result]);
     }
     for (uint32_t i = 0; i < r->f->nresult; i++)
-        for (uint32_t k = 0; k < width; k++)
+        for (uint32_t k = 0; k < width && is_now(r, i); k++)
             reduce_set(r, i, k, x[i].v[k]);
     cg_place(g, head);
     cg_loop_head(g);
@@ -389,7 +395,7 @@ static void fold_many_rows(struct reduce *r, const struct part *part, uint32_t n
         load_rows(r, &part[m], base[m], 0, width, &x[part[m].result]);
     }
     for (uint32_t i = 0; i < r->f->nresult; i++)
-        for (uint32_t k = 0; k < width; k++)
+        for (uint32_t k = 0; k < width && is_now(r, i); k++)
             reduce_set(r, i, k, reduce_meet(g, &r->f->result[i], reduce_get(r, i, k), x[i].v[k]));
     cg_move(g, left, cg_binary(g, OP_SUB, cg_value(DT_U32, left), cg_int(DT_U32, 1)));
     struct cg_val more = cg_binary(g, OP_NE, cg_value(DT_U32, left), cg_int(DT_U32, 0));
@@ -417,19 +423,24 @@ void reduce_block(struct reduce *r)
     if (r->p->ty == 1)
         return; /* each thread has all of its results */
     for (uint32_t i = 0; i < r->f->nresult; i++)
-        for (uint32_t k = 0; k < r->p->width; k++)
+        for (uint32_t k = 0; k < r->p->width && is_now(r, i); k++)
             x[i].v[k] = reduce_get(r, i, k);
     fold_warp(r, x);
     if (rows_of(r->p) == 1) {
         for (uint32_t i = 0; i < r->f->nresult; i++)
-            for (uint32_t k = 0; k < r->p->width; k++)
+            for (uint32_t k = 0; k < r->p->width && is_now(r, i); k++)
                 reduce_set(r, i, k, x[i].v[k]);
         return;
     }
+    const char *name = r->level ? arena_printf(g->a, "$reduce%u", (unsigned)r->level) : "$reduce";
     if (!r->shared)
-        r->shared = ptx_array_new(&g->b, PTX_SHARED, "$reduce", PTX_B64, 16, (uint64_t)bytes / 8);
+        r->shared = ptx_array_new(&g->b, PTX_SHARED, name, PTX_B64, 16, (uint64_t)bytes / 8);
     store_row(r, part, n, x);
     PTX(&g->b, "bar.sync", ptx_imm(0));
+    if (r->f->is_tile) {
+        fold_rows(r, part, n);
+        return;
+    }
     uint32_t folded = cg_label(g, "folded");
     size_t mark = cg_scope_open(g);
     struct cg_val tid = cg_special(g, SP_TID_X);

@@ -9,15 +9,8 @@
 
 #include "lower/reduce/reduce.h"
 
-/* What was loaded of one read: elements, or words that hold several. */
-struct loaded {
-    struct cg_val v[REDUCE_WORDS];
-    uint32_t n;
-    bool is_words, is_byte; /* is_byte: a bool as its byte */
-};
-
 struct step {
-    struct loaded *loaded;         /* by read */
+    struct reduce_loaded *loaded;  /* by read */
     struct cg_val at[REDUCE_AXES]; /* by loop */
 };
 
@@ -49,6 +42,16 @@ static struct cg_val lane_index(struct reduce *r, uint32_t loop, uint32_t lane)
     return cg_index(r->g, cg_binary(r->g, OP_ADD, low, cg_int(DT_U32, lane)));
 }
 
+/* Axes of kept loops stand for the same at each position, so that what is made of them alone is
+ * computed once. */
+static int64_t number_in_tile(const struct reduce *r, uint32_t axis)
+{
+    const struct reduce_axis *a = &r->f->axis[axis];
+    const uint32_t own = a->is_reduced ? 1 + r->position : 0;
+    return ((int64_t)own * REDUCE_AXES + axis) * REDUCE_LANES +
+           (a->loop == r->f->lane ? r->lane : 0);
+}
+
 void reduce_bind_lane(struct reduce *r, uint32_t lane)
 {
     struct cg *g = r->g;
@@ -57,7 +60,8 @@ void reduce_bind_lane(struct reduce *r, uint32_t lane)
     for (uint32_t a = 0; a < f->naxis; a++) {
         const struct reduce_axis *x = &f->axis[a];
         if (f->loop[x->loop].naxis > 1) {
-            r->axis[a] = cg_int(DT_I64, STAND_IN + r->serial++);
+            r->axis[a] =
+                cg_int(DT_I64, STAND_IN + (f->is_tile ? number_in_tile(r, a) : r->serial++));
             continue;
         }
         r->axis[a] = lane_index(r, x->loop, lane);
@@ -123,47 +127,50 @@ static bool in_lanes(const struct reduce *r, const struct reduce_read *q)
     return false;
 }
 
-static void load_one(struct thread *t, uint32_t read, struct loaded *l)
+void reduce_load(struct reduce *r, uint32_t read, uint32_t lanes, struct reduce_loaded *l)
 {
-    struct reduce *r = t->r;
     struct cg *g = r->g;
     const struct reduce_read *q = &r->f->read[read];
     enum dtype type = q->sym->type;
     unsigned bits = dtype_bits(type);
     bool constant = q->sym->kind == SYM_BUFFER && q->sym->mode == MODE_IN;
-    bool vector = t->lanes > 1 && reduce_ends_in_lanes(r->f, q->sym->rank, q->axis);
-    *l = (struct loaded){.n = vector || !in_lanes(r, q) ? 1 : t->lanes};
+    bool vector = lanes > 1 && reduce_ends_in_lanes(r->f, q->sym->rank, q->axis);
+    *l = (struct reduce_loaded){.n = vector || !in_lanes(r, q) ? 1 : lanes};
     for (uint32_t k = 0; k < l->n; k++) {
         struct cg_place_of at = reduce_place(r, q->sym, q->sym->rank, q->axis, k);
-        at.cache = cg_read_once(g, q->sym);
-        l->is_words = vector && bits < 32 && bits * t->lanes >= 32;
+        if (r->f->nall > r->f->nkept) /* as much is written */
+            cg_read_again(g, q->sym, &at);
+        else
+            at.cache = cg_read_once(g, q->sym);
+        l->is_words = vector && bits < 32 && bits * lanes >= 32;
         l->is_byte = !vector && type == DT_BOOL;
         if (l->is_words) {
-            l->n = bits * t->lanes / 32;
-            cg_load_words(g, DT_U32, constant, at, l->n, l->v);
+            l->n = bits * lanes / 32;
+            cg_load_words(g, DT_U32, constant && !at.has_policy, at, l->n, l->v);
             return;
         }
         if (vector) {
-            l->n = t->lanes;
-            cg_load_words(g, type, constant, at, l->n, l->v);
+            l->n = lanes;
+            cg_load_words(g, type, constant && !at.has_policy, at, l->n, l->v);
             return;
         }
+        at.has_policy = false; /* of words alone */
         l->v[k] = cg_load_at(g, l->is_byte ? DT_U8 : type, constant, at);
     }
 }
 
-static void unpack_one(struct thread *t, uint32_t read, const struct loaded *l)
+void reduce_unpack(struct reduce *r, uint32_t read, uint32_t lanes, const struct reduce_loaded *l)
 {
-    struct cg *g = t->r->g;
-    enum dtype type = t->r->f->read[read].sym->type;
-    struct cg_val *v = t->r->element[read].v;
+    struct cg *g = r->g;
+    enum dtype type = r->f->read[read].sym->type;
+    struct cg_val *v = r->element[read].v;
     if (l->is_words) {
         uint32_t per = 32 / dtype_bits(type);
         for (uint32_t k = 0; k < l->n; k++)
             cg_unpack(g, type, l->v[k].op.reg, per, v + (size_t)k * per);
         return;
     }
-    for (uint32_t k = 0; k < t->lanes; k++) {
+    for (uint32_t k = 0; k < lanes; k++) {
         v[k] = l->v[l->n == 1 ? 0 : k];
         if (l->is_byte)
             v[k] = cg_convert(g, v[k], DT_BOOL);
@@ -203,7 +210,7 @@ static void load(void *ctx, uint32_t u)
     set_position(t, u);
     for (uint32_t i = 0; i < t->r->f->nread; i++)
         if (t->moves[i])
-            load_one(t, i, &t->at[u].loaded[i]);
+            reduce_load(t->r, i, t->lanes, &t->at[u].loaded[i]);
 }
 
 static void take(void *ctx, uint32_t u)
@@ -214,7 +221,7 @@ static void take(void *ctx, uint32_t u)
     set_position(t, u);
     for (uint32_t i = 0; i < r->f->nread; i++)
         if (t->moves[i])
-            unpack_one(t, i, &t->at[u].loaded[i]);
+            reduce_unpack(r, i, t->lanes, &t->at[u].loaded[i]);
     for (uint32_t lane = 0; lane < t->lanes; lane++) {
         size_t bound = g->bindings.n;
         reduce_bind_lane(r, lane);
@@ -328,9 +335,9 @@ static void load_fixed(struct thread *t)
         const struct reduce_read *q = &r->f->read[i];
         if (!q->in_body || t->moves[i])
             continue;
-        struct loaded l;
-        load_one(t, i, &l);
-        unpack_one(t, i, &l);
+        struct reduce_loaded l;
+        reduce_load(r, i, t->lanes, &l);
+        reduce_unpack(r, i, t->lanes, &l);
     }
 }
 
@@ -401,7 +408,7 @@ void reduce_walk(struct reduce *r, struct cg_val groups, struct cg_val rows)
     struct thread t = {.r = r, .s = &s, .lanes = p->lanes};
     t.at = ARENA_ARRAY(g->a, p->unroll, struct step);
     for (uint32_t u = 0; u < p->unroll; u++)
-        t.at[u].loaded = ARENA_ARRAY(g->a, r->f->nread + 1, struct loaded);
+        t.at[u].loaded = ARENA_ARRAY(g->a, r->f->nread + 1, struct reduce_loaded);
     r->element = ARENA_ARRAY(g->a, r->f->nread + 1, struct reduce_lanes);
     for (uint32_t i = 0; i < r->f->nread; i++) {
         const struct reduce_read *q = &r->f->read[i];
