@@ -259,6 +259,23 @@ schedule() { # 'threads: 8' -> softmax so scheduled
     sed "s/^compute:/schedule: {strategy: row, $1}\n&/" specs/norm/softmax.yaml >"$dir/s.yaml"
 }
 
+@test "rows that a cluster just holds are read once; longer ones are left to launches that read them less often" {
+    plan() { # SPEC OPTION...: the launches
+        kaio-emit --explain -t sm_90a "${@:2}" "$KAIO_SRCDIR/$1" | grep -E '^ +(or|launch) '
+    }
+    [[ $(plan specs/norm/softmax.yaml -D T=f32 -D rows=4096 -D cols=393216) == *' 1024 threads for each row, in 8 blocks of a cluster, 12 vectors held'* ]]
+    [[ $(plan specs/norm/softmax.yaml -D T=f32 -D rows=4096 -D cols=400000) == *' reading the row again'* ]]
+    run -0 kaio-verify --run -d cpu -t sm_90a --code=fixed --sample=64 -D T=f32 "$KAIO_SRCDIR/specs/norm/softmax.yaml" rows=1 cols=270001
+    # a mean and a variance are read once for both, and few rows are shared by all blocks
+    for images in 2 100; do
+        run plan specs/norm/group_norm.yaml -D T=f32 -D images=$images -D groups=8 -D channels=8 -D pixels=262144
+        [[ ${#lines[@]} == 2 && $output == *'along the reduction, 2097152'*' elements along '* ]]
+    done
+    # but not where a schedule says how rows are read, or the cache holds them
+    run plan specs/norm/group_norm.yaml -D T=f32 -D images=1 -D groups=2 -D channels=8 -D pixels=262144
+    [[ $output == *' reading the row again'* ]]
+}
+
 @test "a schedule says how threads share a row, and is told what can't be" {
     for s in 'threads: 8' 'threads: 64' 'vectors: 3' 'threads: 32, rows: 2' 'threads: 64, cluster: 2' \
         'threads: 512, vectors: 2'; do

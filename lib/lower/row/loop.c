@@ -40,6 +40,15 @@ bool row_is_read_once(struct row *row)
     return row->bits_out == 0 && (row->nlevel == 1 || (row->nlevel == 2 && is_online(&r, 0)));
 }
 
+uint32_t row_readings(struct row *row)
+{
+    const struct row_gen r = {.g = row->g, .row = row, .plan = {.looped = true}};
+    uint32_t n = 0;
+    for (uint32_t level = 0; level < row->nlevel; level++, n++)
+        level += is_online(&r, level);
+    return n;
+}
+
 static void online_begin(struct row_gen *r, struct online *o, const struct row_fold *f,
                          struct row_fold *sums)
 {

@@ -268,8 +268,9 @@ void row_answer(struct row_gen *r);
 /* All between row_begin() and the end: row/held.c, row/loop.c. */
 void row_held(struct row_gen *r);
 void row_looped(struct row_gen *r);
-/* Is one reading enough for that? */
+/* Is one reading enough for that? How many are for its reductions? */
 bool row_is_read_once(struct row *row);
+uint32_t row_readings(struct row *row);
 
 /* ---- row/scalar.c ---------------------------------------------------------------------------- */
 
