@@ -262,3 +262,12 @@ END
         run -0 kaio-verify --run -d cpu --check --kernel=narrows k.yaml $size
     done
 }
+
+@test "what a large read has for many rows is asked for by neighbouring blocks" {
+    kernel 'x: in f32[n, c]; w: in f32[c]; y: out f32[n, c]' 'y[i, j] = x[i, j] * w[j]' >k.yaml
+    run -0 kaio-verify --run -d cpu --code=fixed --sample=3000 k.yaml n=3 c=1048576
+    kaio-emit -D n=16 -D c=1048576 k.yaml >large.ptx # the row is ctaid.x % 16
+    grep -q 'and.b32 .*, 15;' large.ptx
+    kaio-emit -D n=16 -D c=65536 k.yaml >small.ptx
+    run ! grep 'and.b32 .*, 15;' small.ptx
+}

@@ -36,6 +36,7 @@ struct survey {
     /* bits of the widest element, and of all inputs', that move along all axes */
     uint32_t most, in_bits;
     uint32_t depth; /* intermediates around what is looked at */
+    uint32_t apart; /* leading axes along which a large read does not move */
 };
 
 /* The number of terms of a reduction; false when it is not constant or too large. */
@@ -110,6 +111,17 @@ static bool survey_expr(struct survey *s, const struct lang_expr *e, double *cos
            lower_lacks(s->why, e->span, "'%s' takes too many operations", s->eq->sym->name);
 }
 
+/* Is it so large that the L2 cache keeps little of it for long? */
+static bool is_large(const struct lang_symbol *t)
+{
+    enum { LARGE = 4 << 20 };
+    int64_t n = 1, one;
+    for (uint32_t i = 0; i < t->rank; i++)
+        if (!lang_const_int(t->dims[i], &one) || __builtin_mul_overflow(n, one, &n))
+            return false;
+    return n >= (int64_t)LARGE * 8 / dtype_bits(t->type);
+}
+
 static bool note_read(void *ctx, const struct access *a, const struct access_axes *axes)
 {
     struct survey *s = ctx;
@@ -121,6 +133,9 @@ static bool note_read(void *ctx, const struct access *a, const struct access_axe
     if ((moves & all) == all) { /* what is read again and again comes from a cache */
         s->most = bits > s->most ? bits : s->most;
         s->in_bits += bits;
+    } else if (moves & all && !(moves & 1) && is_large(a->sym)) {
+        const uint32_t leading = (uint32_t)__builtin_ctz(moves & all);
+        s->apart = leading > s->apart ? leading : s->apart;
     }
     return true;
 }
@@ -130,6 +145,7 @@ struct walk {
     const struct lang_symbol *shape;
     uint32_t vector, unroll, block;
     uint32_t least; /* elements that can be stored: two of packed types */
+    uint32_t apart; /* leading axes along which a large read does not move */
     double cost;
 };
 
@@ -160,6 +176,7 @@ static bool survey(struct cg *g, const struct lower_stage *s, struct walk *w, st
         w->least = bits < 8 ? 2 : w->least;
         w->cost += cost;
     }
+    w->apart = v.apart;
     w->vector = 128 / v.most;
     while (w->vector > w->least && w->vector * v.most > 32 && w->vector * w->cost > MOST_VECTOR)
         w->vector /= 2;
@@ -287,6 +304,26 @@ static void store(struct cg *g, const struct walk *w, const struct map_reader *m
     }
 }
 
+/* The number of the block's work. What a large read has for many positions is asked for by blocks
+ * that run at the same time, so that it comes from memory once: of neighbouring blocks each is at
+ * another subscript of the leading axes that the read does not move along. */
+static struct cg_val block_number(struct cg *g, const struct walk *w, const struct variant *v)
+{
+    const struct cg_val cta = cg_special(g, SP_CTAID_X);
+    const int64_t each = (int64_t)w->block * w->unroll * v->lanes;
+    int64_t apart = 1, rest = 1, one;
+    for (uint32_t i = 0; i < w->shape->rank && w->apart; i++)
+        if (!lang_const_int(w->shape->dims[i], &one) ||
+            __builtin_mul_overflow(i < w->apart ? apart : rest, one, i < w->apart ? &apart : &rest))
+            return cta;
+    if (apart < 2 || apart > UINT32_MAX || rest < each || rest % each)
+        return cta;
+    struct cg_val at, number;
+    cg_divmod(g, cg_index(g, cta), cg_int(DT_I64, apart), &number, &at);
+    at = cg_binary(g, OP_MUL, cg_convert(g, at, DT_U32), cg_int(DT_U32, rest / each));
+    return cg_binary(g, OP_ADD, at, cg_convert(g, number, DT_U32));
+}
+
 /* The thread's number among all, and the number of vectors. */
 static struct cg_val start(struct cg *g, const struct walk *w, const struct variant *v)
 {
@@ -294,7 +331,7 @@ static struct cg_val start(struct cg *g, const struct walk *w, const struct vari
     if (v->large)
         return t;
     struct cg_val block =
-        cg_binary(g, OP_MUL, cg_special(g, SP_CTAID_X), cg_int(DT_U32, w->block * w->unroll));
+        cg_binary(g, OP_MUL, block_number(g, w, v), cg_int(DT_U32, w->block * w->unroll));
     return cg_index(g, cg_binary(g, OP_ADD, block, cg_special(g, SP_TID_X)));
 }
 
