@@ -216,6 +216,26 @@ END
     done
 }
 
+@test "many results of many terms, as single elements, are tiles of wide rows" {
+    kernel 'x: in f32[b, d, e]; s: out f32[b, e]' 's[i, j] = sum[k](x[i, k, j])' >k.yaml
+    run -0 kaio-emit --explain -D b=128 -D d=4096 -D e=4095 k.yaml
+    [[ $output == *'1024 threads as 4 rows of a tile of 256 results'* ]]
+    run -0 kaio-emit --explain -D b=128 -D d=64 -D e=4095 k.yaml
+    [[ $output == *'256 threads with results of their own'* ]]
+    run -0 kaio-emit --explain -D b=128 -D d=4096 -D e=4096 k.yaml
+    [[ $output == *'256 threads with results of their own'* ]]
+}
+
+@test "a variance of differences that have a name takes the mean's sweep, too" {
+    kernel 'x: in f32[n, c]; m: out f32[n]; v: out f32[n]' "$(printf 'm[i] = sum[k](x[i, k]) / c\nd[i, k] = x[i, k] - m[i]\nv[i] = sum[k](d[i, k] * d[i, k]) / c')" >k.yaml
+    echo 'schedule: {strategy: reduce}' >>k.yaml
+    kaio-emit k.yaml >k.ptx
+    grep -q 'fma.rn.f64' k.ptx
+    echo 'cases: {a: {n: 3, c: 5000}, b: {n: 1, c: 1}, c: {n: 2, c: 33}}' >>k.yaml
+    run -0 kaio-verify --run -d cpu --check k.yaml
+    [[ $output == *"passed, 0 failed, 0 skipped" ]]
+}
+
 @test "what does not fit is left to others, and says why" {
     kernel 'a: in f32[n, k]; b: in f32[k, m]; c: out f32[n, m]' 'c[i, j] = sum[l](a[i, l] * b[l, j])' >k.yaml
     echo 'schedule: {strategy: reduce}' >>k.yaml

@@ -670,6 +670,8 @@ struct cg_val cg_expr(struct cg *g, const struct lang_expr *e);
 void cg_branch(struct cg *g, const struct lang_expr *e, bool sense, uint32_t label);
 /* e, or what stands for it: walkers of the syntax tree look at this. */
 const struct lang_expr *cg_view(const struct cg *g, const struct lang_expr *e);
+/* e; or, where it is an element of an intermediate, what that is made of there. */
+const struct lang_expr *cg_written_out(struct cg *g, const struct lang_expr *e);
 /* Does an equation define what the expression reads? False where it reads memory. */
 bool cg_is_defined(const struct cg *g, const struct lang_symbol *sym);
 /* The value of a reduction that is done before others meet it starts as this: of type t. */

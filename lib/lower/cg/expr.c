@@ -80,6 +80,30 @@ bool cg_is_defined(const struct cg *g, const struct lang_symbol *sym)
            (sym->kind == SYM_BUFFER && sym->mode == MODE_OUT && sym->def);
 }
 
+static struct lang_expr *with_subscripts(struct cg *g, struct lang_expr *e,
+                                         const struct lang_equation *eq, struct lang_expr **args)
+{
+    for (uint32_t i = 0; i < eq->nindex; i++)
+        if (e->kind == E_NAME && e->sym == eq->index[i])
+            return args[i];
+    struct lang_expr *c = ARENA_NEW(g->a, struct lang_expr);
+    *c = *e;
+    c->args = ARENA_ARRAY(g->a, e->nargs, struct lang_expr *);
+    for (uint32_t i = 0; i < e->nargs; i++)
+        c->args[i] = with_subscripts(g, e->args[i], eq, args);
+    c->pad = e->pad ? with_subscripts(g, e->pad, eq, args) : NULL;
+    return c;
+}
+
+const struct lang_expr *cg_written_out(struct cg *g, const struct lang_expr *e)
+{
+    e = inspect_strip(e);
+    if (e->kind != E_INDEX || e->pad || !cg_is_defined(g, e->sym) ||
+        e->sym->type != e->sym->def->rhs->type || inspect_reduction(g, e->sym->def->rhs))
+        return e;
+    return inspect_strip(with_subscripts(g, e->sym->def->rhs, e->sym->def, e->args));
+}
+
 struct cg_val cg_define(struct cg *g, const struct lang_equation *eq,
                         const struct cg_val *subscript)
 {

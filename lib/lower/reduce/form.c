@@ -318,7 +318,8 @@ static void find_differences(struct walk *w, struct reduce_result *q)
     if (q->e->reduce != RED_SUM || q->e->type != DT_F32 || w->g->spec->math == MATH_STRICT ||
         b->kind != E_BINARY || b->op != OP_MUL || b->type != DT_F32)
         return;
-    const struct lang_expr *x = inspect_strip(b->args[0]), *y = inspect_strip(b->args[1]);
+    const struct lang_expr *x = cg_written_out(w->g, b->args[0]);
+    const struct lang_expr *y = cg_written_out(w->g, b->args[1]);
     if (x->kind != E_BINARY || x->op != OP_SUB || !same_term(w, x, y) ||
         !is_mean_of(w, x->args[1], x->args[0]))
         return;
