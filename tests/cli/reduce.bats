@@ -192,6 +192,14 @@ END
     [ "$(grep -c 'bar.sync' k.ptx)" = 1 ]
 }
 
+@test "norms over random axes of random shapes are what their mathematics says" {
+    count=24
+    [ -z "${KAIO_QUICK-}" ] || count=8
+    python3 "$KAIO_SRCDIR/tests/kernels/norms.py" 7 $count >norms.yaml
+    run -0 kaio-verify --run -d cpu --check -t sm_90 norms.yaml
+    [[ $output == *" passed, 0 failed, 0 skipped"* ]]
+}
+
 @test "tiles have the sides that the schedule says, and all of their terms" {
     kernel 'x: in f32[n, 40, p]; y: out f32[n, 40, p]' 'y[b, k, i] = x[b, k, i] / (sum[q](abs(x[b, q, i])) + 1)' >k.yaml
     for schedule in 'tile: 8' 'block: 512' 'vector: 2' 'block: 384' 'block: 128, tile: 8, vector: 1'; do
