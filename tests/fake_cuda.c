@@ -20,6 +20,7 @@
  *                                             sizes as the contract says
  *     attention(u64 q, k, v, f32 scale, u64 o, lse)  softmax attention of f16 without a mask, sizes
  *                                             as the contract says
+ *     conv(u64 x, w, y)  a convolution of f32 planes by 3 x 3 with a border of zeros, sizes fixed
  * The n of saxpy and twice may be missing: then the contract in the module's comments says it. What
  * is queued on a stream other than the default one takes time on a clock of its own, a launch 10 us
  * or what FAKE_CUDA_US says, now and then a little more; can be captured, and replayed as a graph.
@@ -1100,6 +1101,32 @@ static int attention(const char *f, void **args)
     return 0;
 }
 
+static int conv(const char *f, void **args)
+{
+    const int64_t c = (int64_t)fixed_dim(f, "c"), h = (int64_t)fixed_dim(f, "h"),
+                  w = (int64_t)fixed_dim(f, "w"), k = (int64_t)fixed_dim(f, "f"),
+                  n = (int64_t)fixed_dim(f, "n");
+    uint64_t at[3];
+    for (int i = 0; i < 3; i++)
+        memcpy(&at[i], args[i], sizeof at[i]);
+    const float *x = (void *)host(at[0], (size_t)(n * c * h * w) * 4),
+                *weight = (void *)host(at[1], (size_t)(k * c) * 36);
+    float *y = (void *)host(at[2], (size_t)(n * k * h * w) * 4);
+    if (!x || !weight || !y)
+        return 700;
+    for (int64_t i = 0; i < n * k * h * w; i++) {
+        y[i] = 0;
+        for (int64_t j = 0; j < c * 9; j++) {
+            const int64_t row = i / w % h + j % 9 / 3 - 1, col = i % w + j % 3 - 1;
+            if (row < 0 || row >= h || col < 0 || col >= w)
+                continue;
+            y[i] += x[((i / w / h / k * c + j / 9) * h + row) * w + col] *
+                    weight[i / w / h % k * c * 9 + j];
+        }
+    }
+    return 0;
+}
+
 static int matmul_nt(const char *f, void **args)
 {
     uint64_t at[3] = {0, 0, 0}, plain = 0;
@@ -1259,6 +1286,8 @@ static int run(const char *f, uint64_t threads, void **args)
         pending = matmul_nt(f, args);
     else if (strncmp(f, ".entry attention(", 17) == 0)
         pending = attention(f, args);
+    else if (strncmp(f, ".entry conv(", 12) == 0)
+        pending = conv(f, args);
     else if (strncmp(f, ".entry fault(", 13) == 0)
         pending = 700;
     return 0;

@@ -1,7 +1,8 @@
 /* A libcudnn.so for machines without a GPU, on top of tests/fake_cuda.c (KAIO_CUDNN_LIB): its
- * backend interface, as far as graphs of attention go. Operations are computed one after the other
- * in double precision, tensors rounded to their types; what the real library refuses about the
- * order of calls is refused. An execution takes time as a launch of "sdpa" does (FAKE_CUDA_US).
+ * backend interface, as far as graphs of attention and convolutions of images go. Operations are
+ * computed one after the other in double precision, tensors rounded to their types; what the real
+ * library refuses about the order of calls is refused. An execution takes time as a launch of
+ * "sdpa" does (FAKE_CUDA_US).
  *
  *     FAKE_CUDA_LOG=FILE        a line for each graph and execution
  *     FAKE_CUDNN_ENGINES=N (2)  what the heuristic finds; the first of several has no plan
@@ -9,6 +10,7 @@
  *     FAKE_CUDNN_VERSION=N (91900)
  *     FAKE_CUDNN_STATUS=N       every execution fails with this status
  *     FAKE_CUDNN_WRONG=1        results are a hundredth larger
+ *     FAKE_CUDNN_NOTE=N         a numerical note of every engine
  */
 #include <config.h>
 
@@ -27,6 +29,7 @@
 
 enum { BAD = 2000, NOT_FINISHED = 2004, UNSUPPORTED = 3000, ATTRIBUTES = 16, TENSORS = 96 };
 enum { POINTWISE_OP = 13, GRAPH = 15, TENSOR = 17, MATMUL_OP = 19, REDUCTION_OP = 22 };
+enum { FORWARD_OP = 10, FILTER_OP = 11, DATA_OP = 12, ENGINE = 2, CONFIG = 3 };
 enum { RESHAPE_OP = 31, PAGED_OP = 35, HEURISTIC = 4, PLAN = 5, PACK = 16 };
 
 struct attribute {
@@ -336,10 +339,69 @@ static void do_pages(const struct desc *op, struct job *j)
     }
 }
 
+/* x, w and y of a convolution, and what says how. */
+static void operands_of(const struct desc *op, struct desc **t)
+{
+    static const int names[3][4] = {
+        {704, 703, 705, 702}, {716, 715, 717, 714}, {710, 709, 711, 708}};
+    for (int k = 0; k < 4; k++)
+        t[k] = desc_of(op, names[op->type - FORWARD_OP][k]);
+}
+
+static int64_t window_of(const struct desc *how, int name, int k)
+{
+    return ((const int64_t *)find(how, name)->value)[k];
+}
+
+/* Every product of an element of x and one of w goes into one of y, and likewise for gradients. */
+static void do_convolution(const struct desc *op, struct job *j)
+{
+    struct desc *t[4];
+    operands_of(op, t);
+    const int64_t *x = dims(t[0]), *w = dims(t[1]), *y = dims(t[2]);
+    const int64_t filters = y[1] / (x[1] / w[1]);
+    for (int k = 0; k < 3; k++)
+        load(j, t[k]);
+    for (int64_t i = 0; i < count(t[2]) * w[1] * w[2] * w[3]; i++) {
+        const int64_t v = i % w[3], u = i / w[3] % w[2], c = i / w[3] / w[2] % w[1],
+                      at = i / w[3] / w[2] / w[1], f = at / y[3] / y[2] % y[1];
+        const int64_t row = at / y[3] % y[2] * window_of(t[3], 103, 0) +
+                            u * window_of(t[3], 102, 0) - window_of(t[3], 105, 0);
+        const int64_t col = at % y[3] * window_of(t[3], 103, 1) + v * window_of(t[3], 102, 1) -
+                            window_of(t[3], 105, 1);
+        if (row < 0 || row >= x[2] || col < 0 || col >= x[3])
+            continue;
+        const int64_t n = at / y[3] / y[2] / y[1], in = f / filters * w[1] + c;
+        double *const a = &t[0]->v[((n * x[1] + in) * x[2] + row) * x[3] + col];
+        double *const b = &t[1]->v[((f * w[1] + c) * w[2] + u) * w[3] + v];
+        double *const sum = op->type == FORWARD_OP ? &t[2]->v[at] : op->type == DATA_OP ? a : b;
+        *sum += (sum == a ? t[2]->v[at] : *a) * (sum == b ? t[2]->v[at] : *b);
+    }
+}
+
+/* Do the extents of x, w and y go together? */
+static bool convolves(const struct desc *op)
+{
+    struct desc *t[4];
+    operands_of(op, t);
+    const int64_t *x = dims(t[0]), *w = dims(t[1]), *y = dims(t[2]);
+    bool good = x[0] == y[0] && w[0] == y[1] && x[1] % w[1] == 0;
+    for (int k = 0; k < 2; k++)
+        good &= (x[2 + k] + window_of(t[3], 105, k) + window_of(t[3], 104, k) -
+                 (w[2 + k] - 1) * window_of(t[3], 102, k) - 1) /
+                        window_of(t[3], 103, k) +
+                    1 ==
+                y[2 + k];
+    return good;
+}
+
 /* The number of the attribute that is the operation's result. */
 static int result_of(const struct desc *op)
 {
     switch (op->type) {
+    case FORWARD_OP: return 705;
+    case FILTER_OP: return 715;
+    case DATA_OP: return 710;
     case POINTWISE_OP: return 753;
     case MATMUL_OP: return 1522;
     case REDUCTION_OP: return 1611;
@@ -377,6 +439,8 @@ static void evaluate(const uint64_t *value)
             do_reduction(op[i], j);
         else if (op[i]->type == RESHAPE_OP)
             do_reshape(op[i], j);
+        else if (op[i]->type >= FORWARD_OP && op[i]->type <= DATA_OP)
+            do_convolution(op[i], j);
         else
             do_pages(op[i], j);
         store(j, y);
@@ -482,6 +546,8 @@ API(int, cudnnBackendFinalize, struct desc *d)
         return refuse(BAD, "a tensor lacks something");
     if (d->type == MATMUL_OP && !multiplies(d))
         return refuse(BAD, "a product does not fit");
+    if (d->type >= FORWARD_OP && d->type <= DATA_OP && !convolves(d))
+        return refuse(BAD, "a convolution does not fit");
     if (d->type == PLAN && setting("FAKE_CUDNN_ENGINES", 2) > 1 && plans++ % 2 == 0)
         return refuse_engine("the fake takes the second engine");
     if (d->type == GRAPH)
@@ -531,6 +597,18 @@ API(int, cudnnBackendGetAttribute, struct desc *d, int name, int type, int64_t w
         return refuse(NOT_FINISHED, "a descriptor is not finished");
     if (d->type == HEURISTIC && name == 202 && type == 15)
         return find_engines(d, wanted, n, v);
+    if (d->type == CONFIG && name == 300) {
+        (*(struct desc **)v)->finished = true;
+        *n = 1;
+        return 0;
+    }
+    if (d->type == ENGINE && name == 1303) {
+        const long note = setting("FAKE_CUDNN_NOTE", -1);
+        *n = note >= 0;
+        if (note >= 0)
+            *(int *)v = (int)note;
+        return 0;
+    }
     if (d->type != PLAN || name != 402 || type != 3 || wanted != 1)
         return refuse(BAD, "no such attribute");
     *n = 1;

@@ -22,6 +22,7 @@ sim:run/tensor_map.h
 cuda:run/device.h
 cuda:run/blas.h
 cuda:run/sdpa.h
+cuda:run/conv.h
 cuda:run/tensor_map.h
 "
 

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "base/io.h"
-#include "bench/attention.h"
+#include "bench/convolution.h"
 #include "bench/product.h"
 #include "bench/work.h"
 
@@ -105,6 +105,10 @@ double bench_operations(struct arena *a, const struct spec *s, const struct benc
     const struct attention attention = attention_find(&(struct attention_at){a, s, p, buffers});
     if (attention.is_found)
         return attention.operations;
+    const struct convolution convolution =
+        convolution_find(&(struct attention_at){a, s, p, buffers});
+    if (!convolution.why && convolution.plain)
+        return 2 * convolution.terms;
     const struct products products = products_find(a, s, p);
     return products.plain ? products_operations(&products)
                           : fmax(work_operations(s, p), products_operations(&products));

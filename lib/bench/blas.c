@@ -3,6 +3,7 @@
 
 #include "bench/blas.h"
 #include "bench/bench.h"
+#include "bench/choice.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -333,66 +334,30 @@ static enum device_status poison(struct rival *v, unsigned set, struct diags *d)
 
 /* ---- the fastest of several choices ---- */
 
-static const double TRIAL = 4e-3; /* seconds of a batch */
-enum { TRIALS = 3, EXECUTIONS_MOST = 1000 };
+struct chosen {
+    struct rival *v;
+    size_t i; /* of the products */
+};
 
-/* Seconds of an execution among n, by the sets in turn; the library may refuse what it has
- * offered. */
-static enum device_status time_batch(struct rival *v, size_t i, unsigned n, double *seconds,
-                                     struct diags *d)
+static enum device_status run_choice(void *ctx, unsigned choice, unsigned set, struct diags *d)
 {
-    const struct bench_device *b = v->dev;
-    enum device_status status = b->queue->mark(b->dev, false, d);
-    for (unsigned k = 0; k < n && status == DEVICE_OK; k++)
-        status = multiply(v, i, k % v->nset, d);
-    if (status == DEVICE_OK)
-        status = b->queue->mark(b->dev, true, d);
-    if (status == DEVICE_OK)
-        status = b->queue->wait(b->dev, seconds, d);
-    *seconds /= n;
-    return status;
-}
-
-static enum device_status time_choice(struct rival *v, size_t i, double *best, struct diags *d)
-{
-    double seconds = 0;
-    enum device_status status = time_batch(v, i, 2, &seconds, d);
-    double wanted = ceil(TRIAL / fmax(seconds, 1e-7));
-    unsigned n = wanted < 2 ? 2 : wanted < EXECUTIONS_MOST ? (unsigned)wanted : EXECUTIONS_MOST;
-    *best = INFINITY;
-    for (int t = 0; t < TRIALS && status == DEVICE_OK; t++) {
-        status = time_batch(v, i, n, &seconds, d);
-        *best = fmin(*best, seconds);
-    }
-    return status;
+    const struct chosen *c = ctx;
+    c->v->blas->memory[c->i].choice = choice;
+    return multiply(c->v, c->i, set, d);
 }
 
 static enum device_status choose(struct rival *v, size_t i, struct diags *d)
 {
     const struct device_blas *lib = v->dev->ops->blas;
     struct request_memory *m = &v->blas->memory[i];
-    unsigned n = lib->choices(m->plan), best = 0;
-    double least = INFINITY;
-    struct diags *own = NULL;
-    for (unsigned k = 0; k < n && n > 1; k++) {
-        double seconds;
-        own = diags_new(v->a);
-        m->choice = k;
-        enum device_status status = time_choice(v, i, &seconds, own);
-        if (status != DEVICE_OK && status != DEVICE_REFUSED) {
-            diags_append(d, own);
-            return status;
-        }
-        if (status == DEVICE_OK && seconds < least) {
-            least = seconds;
-            best = k;
-        }
-    }
-    if (own && least == INFINITY) { /* it has refused all that it has offered */
-        diags_append(d, own);
-        return DEVICE_REFUSED;
-    }
+    struct chosen ctx = {v, i};
+    const struct choice c = {v, run_choice, &ctx};
+    const unsigned n = lib->choices(m->plan);
+    unsigned best;
+    enum device_status status = choice_fastest(&c, n, &best, d);
     m->choice = best;
+    if (status != DEVICE_OK)
+        return status;
     const char *what = lib->describe(v->dev->dev, m->plan, best);
     if (n > 1 || *what)
         v->choice = arena_printf(v->a, "%s%s%s%s%u of %u", v->choice ? v->choice : "",

@@ -6,8 +6,8 @@
 
 #include "base/json.h"
 #include "base/num.h"
-#include "bench/attention.h"
 #include "bench/blas.h"
+#include "bench/convolution.h"
 #include "bench/report.h"
 
 static void dims_text(struct buf *out, const char *what, const struct device_dim *d)
@@ -35,20 +35,34 @@ static bool is_library(const struct bench_rival *who)
     return who->ops != &rival_kernel && who->ops != &rival_copy;
 }
 
-static struct attention attention_of(const struct bench_plan *p, struct arena *a)
+/* What cuDNN is asked for, as a line; NULL and *why: nothing. */
+static const char *cudnn_asked(const struct bench_plan *p, struct arena *a, const char **why)
 {
-    return attention_find(&(struct attention_at){a, p->code->spec, p->point, NULL});
+    const struct attention_at at = {a, p->code->spec, p->point, NULL};
+    struct buf text = buf_in(a);
+    if (rival_cudnn_convolves(a, p->code->spec, p->point)) {
+        const struct convolution x = convolution_find(&at);
+        *why = x.why;
+        if (!x.why)
+            convolution_text(&x, &text);
+    } else {
+        const struct attention x = attention_find(&at);
+        *why = x.why;
+        if (!x.why)
+            attention_text(&x, &text);
+    }
+    return *why ? NULL : buf_text(&text);
 }
 
 static void cudnn_text(const struct bench_plan *p, struct buf *out)
 {
-    const char *values = bench_point_text(out->arena, p->point);
-    const struct attention x = attention_of(p, out->arena);
+    const char *values = bench_point_text(out->arena, p->point), *why;
+    const char *asked = cudnn_asked(p, out->arena, &why);
     buf_printf(out, "%s: %s%s%s\n", p->who->name, p->code->spec->name, *values ? " " : "", values);
-    if (x.why)
-        buf_printf(out, "  nothing: %s\n", x.why);
+    if (asked)
+        buf_puts(out, asked);
     else
-        attention_text(&x, out);
+        buf_printf(out, "  nothing: %s\n", why);
 }
 
 static void library_text(const struct bench_plan *p, struct buf *out)
@@ -152,7 +166,14 @@ static void json_map(struct json *j, const struct plan_map *p)
     for (unsigned i = 0; i < m->rank; i++)
         json_uint(j, NULL, m->box[i]);
     json_end(j);
+    json_array(j, "steps");
+    for (unsigned i = 0; i < m->rank; i++)
+        json_uint(j, NULL, m->step[i]);
+    json_end(j);
     json_uint(j, "swizzle", m->swizzle);
+    json_uint(j, "interleave", m->interleave);
+    json_uint(j, "promote", m->promotion);
+    json_str(j, "fill", m->nan_fill ? "nan" : "zero");
     json_end(j);
 }
 
@@ -305,18 +326,16 @@ static void library_json(const struct bench_plan *p, struct buf *out)
 
 static void cudnn_json(const struct bench_plan *p, struct buf *out)
 {
-    struct buf text = buf_in(out->arena);
-    const struct attention x = attention_of(p, out->arena);
     struct json j = json_in(out, 0);
+    const char *why, *asked = cudnn_asked(p, out->arena, &why);
     json_object(&j, NULL);
     json_str(&j, "name", p->who->name);
     json_str(&j, "kernel", p->code->spec->name);
     bench_json_values(&j, p->point);
-    if (x.why)
-        json_str(&j, "why", x.why);
-    attention_text(&x, &text);
-    if (!x.why)
-        json_str(&j, "asked", arena_strndup(out->arena, buf_text(&text) + 2, text.len - 3));
+    if (why)
+        json_str(&j, "why", why);
+    else
+        json_str(&j, "asked", arena_strndup(out->arena, asked + 2, strlen(asked) - 3));
     json_end(&j);
     buf_putc(out, '\n');
 }

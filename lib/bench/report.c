@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "base/num.h"
-#include "bench/attention.h"
+#include "bench/convolution.h"
 #include "bench/product.h"
 
 enum { DIGITS = 4, KERNEL_WIDTH = 11, FIGURE_WIDTH = 9 }; /* "1.234e-05" */
@@ -58,7 +58,8 @@ static bool has_time(const struct measured *m)
 enum report_unit report_unit_of(struct arena *a, const struct spec *s, const struct bench_point *p)
 {
     const struct products products = products_find(a, s, p);
-    if (products.v.n || attention_find(&(struct attention_at){a, s, p, NULL}).is_found)
+    const struct attention_at at = {a, s, p, NULL};
+    if (products.v.n || attention_find(&at).is_found || !convolution_find(&at).why)
         return REPORT_TFLOPS;
     return bench_operations(a, s, p, NULL) > 0 ? REPORT_GFLOPS : REPORT_NONE;
 }

@@ -80,6 +80,7 @@ struct rival {
     struct message_buffer messages;
     struct blas_work *blas; /* of the vendor's library */
     struct sdpa_work *sdpa; /* of its attention */
+    struct conv_work *conv; /* of its convolutions */
 };
 
 extern const struct rival_ops rival_kernel, rival_copy;
@@ -88,8 +89,11 @@ extern const struct rival_ops rival_kernel, rival_copy;
  * of which is timed; and the first, followed by a kernel of ours for what the spec has besides. */
 extern const struct rival_ops rival_cublas, rival_cublas_sgemm, rival_cublaslt,
     rival_cublas_unfused;
-/* The vendor's library of attention, where the subject's spec is that (attention.h). */
-extern const struct rival_ops rival_cudnn;
+/* The vendor's library of attention and convolutions, where the subject's spec is one of them
+ * (attention.h, convolution.h); then the two alone. */
+extern const struct rival_ops rival_cudnn, rival_attention, rival_convolution;
+/* Would it be asked for a convolution? */
+bool rival_cudnn_convolves(struct arena *a, const struct spec *s, const struct bench_point *p);
 
 enum { RIVAL_SETS_MOST = 4096, RIVAL_ALIGN = 256 };
 /* Why it failed: the last error in d. Returns status. */

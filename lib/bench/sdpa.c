@@ -1,4 +1,4 @@
-/* The vendor's library of attention as a rival: cudnn. */
+/* The vendor's library of attention as a rival: cudnn, where the spec is no convolution. */
 #include <config.h>
 
 #include "bench/attention.h"
@@ -188,7 +188,7 @@ static void release(struct rival *v)
     v->sdpa = NULL;
 }
 
-const struct rival_ops rival_cudnn = {
+const struct rival_ops rival_attention = {
     .prepare = prepare,
     .enqueue = enqueue,
     .poison = poison,

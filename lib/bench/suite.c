@@ -206,6 +206,100 @@ static const struct suite_kernel attention_kernels[] = {
               GRADIENTS)},
 };
 
+/* ---- convolutions ---- */
+
+/* in: the operands' type; as: what rounds them, or nothing. */
+#define CONVOLUTION(name, in, x, weight, y, places, sum, image, filter, as, cases)                \
+    "kernel: conv_" name "\n"                                                                     \
+    "params:\n"                                                                                   \
+    "  x: in " in "[" x "]\n"                                                                     \
+    "  weight: in " in "[" weight "]\n"                                                           \
+    "  y: out " in "[" y "]\n"                                                                    \
+    "compute: |\n"                                                                                \
+    "  y[" places "] = sum[" sum "](" as "(pad(x[" image "], 0)) * " as "(weight[" filter "]))\n" \
+    "cases:\n" cases
+
+/* Images of pixels, whose channels are last, and of planes; r and s: the window. */
+#define PIXELS(name, in, as, oh, ow, r, s, row, col, cases)                                      \
+    CONVOLUTION(name, in, "n, h, w, c", "f, " r ", " s ", c", "n, " oh ", " ow ", f", "b,i,j,o", \
+                "u,v,d", "b, " row ", " col ", d", "o,u,v,d", as, cases)
+#define PLANES(name, in, as, oh, ow, r, s, row, col, cases)                                \
+    CONVOLUTION(name, in, "n, c, h, w", "f, c, " r ", " s, "n, f, " oh ", " ow, "b,o,i,j", \
+                "d,u,v", "b, d, " row ", " col, "o,d,u,v", as, cases)
+
+/* A window of 3 x 3 with a border, one of 7 x 7 by 2, and one of 1 x 1 by 2. */
+#define LAYOUT(FORM, type, suffix, in, as)                                                         \
+    {type, "conv_3x3" suffix,                                                                      \
+     FORM("3x3" suffix, in, as, "h", "w", "3", "3", "i + u - 1", "j + v - 1", NETWORKS)},          \
+        {type, "conv_stem" suffix,                                                                 \
+         FORM("stem" suffix, in, as, "h / 2", "w / 2", "7", "7", "2 * i + u - 3", "2 * j + v - 3", \
+              "  stem: {n: 64, c: 3, h: 224, w: 224, f: 64}\n")},                                  \
+    {                                                                                              \
+        type, "conv_1x1" suffix,                                                                   \
+            FORM("1x1" suffix, in, as, "h / 2", "w / 2", "1", "1", "2 * i + u", "2 * j + v",       \
+                 "  c256_56: {n: 64, c: 256, h: 56, w: 56, f: 128}\n")                             \
+    }
+
+#define NETWORKS                                           \
+    "  c64_56: {n: 64, c: 64, h: 56, w: 56, f: 64}\n"      \
+    "  c128_28: {n: 64, c: 128, h: 28, w: 28, f: 128}\n"   \
+    "  c256_14: {n: 64, c: 256, h: 14, w: 14, f: 256}\n"   \
+    "  c512_7: {n: 64, c: 512, h: 7, w: 7, f: 512}\n"      \
+    "  c320_64: {n: 8, c: 320, h: 64, w: 64, f: 320}\n"    \
+    "  c1280_16: {n: 8, c: 1280, h: 16, w: 16, f: 1280}\n" \
+    "  c512_64: {n: 1, c: 512, h: 64, w: 64, f: 512}\n"
+
+/* 32 groups, each with filters of its own. */
+#define GROUPS "  groups_28: {n: 64, g: 32, c: 4, h: 28, w: 28, f: 4}\n"
+#define GROUPED_PIXELS(type, suffix, in, as)                                                     \
+    {                                                                                            \
+        type, "conv_grouped" suffix,                                                             \
+            CONVOLUTION("grouped" suffix, in, "n, h, w, g, c", "g, f, 3, 3, c", "n, h, w, g, f", \
+                        "b,i,j,e,o", "u,v,d", "b, i + u - 1, j + v - 1, e, d", "e,o,u,v,d", as,  \
+                        GROUPS)                                                                  \
+    }
+#define GROUPED_PLANES(type, suffix, in, as)                                                     \
+    {                                                                                            \
+        type, "conv_grouped" suffix,                                                             \
+            CONVOLUTION("grouped" suffix, in, "n, g, c, h, w", "g, f, c, 3, 3", "n, g, f, h, w", \
+                        "b,e,o,i,j", "d,u,v", "b, e, d, i + u - 1, j + v - 1", "e,o,d,u,v", as,  \
+                        GROUPS)                                                                  \
+    }
+
+/* A window of its own for each channel. */
+#define DEPTHWISE_PIXELS(type, suffix, in, as, r, back, cases)                                     \
+    {                                                                                              \
+        type, "conv_depthwise" r suffix,                                                           \
+            CONVOLUTION("depthwise" r suffix, in, "n, h, w, c", "c, " r ", " r, "n, h, w, c",      \
+                        "b,i,j,d", "u,v", "b, i + u - " back ", j + v - " back ", d", "d,u,v", as, \
+                        cases)                                                                     \
+    }
+#define DEPTHWISE_PLANES(type, suffix, in, as, r, back, cases)                                  \
+    {                                                                                           \
+        type, "conv_depthwise" r suffix,                                                        \
+            CONVOLUTION("depthwise" r suffix, in, "n, c, h, w", "c, " r ", " r, "n, c, h, w",   \
+                        "b,d,i,j", "u,v", "b, d, i + u - " back ", j + v - " back, "d,u,v", as, \
+                        cases)                                                                  \
+    }
+#define DEPTHWISE_3 "  depthwise_28: {n: 64, c: 256, h: 28, w: 28}\n"
+#define DEPTHWISE_7 "  depthwise7_14: {n: 64, c: 512, h: 14, w: 14}\n"
+
+#define OF_PIXELS(type, suffix, in, as)                                         \
+    LAYOUT(PIXELS, type, suffix, in, as), GROUPED_PIXELS(type, suffix, in, as), \
+        DEPTHWISE_PIXELS(type, suffix, in, as, "3", "1", DEPTHWISE_3),          \
+        DEPTHWISE_PIXELS(type, suffix, in, as, "7", "3", DEPTHWISE_7)
+#define OF_PLANES(type, suffix, in, as)                                         \
+    LAYOUT(PLANES, type, suffix, in, as), GROUPED_PLANES(type, suffix, in, as), \
+        DEPTHWISE_PLANES(type, suffix, in, as, "3", "1", DEPTHWISE_3),          \
+        DEPTHWISE_PLANES(type, suffix, in, as, "7", "3", DEPTHWISE_7)
+
+static const struct suite_kernel conv_kernels[] = {
+    OF_PIXELS("f16", "_f16", "f16", ""),
+    OF_PLANES("f16-nchw", "_f16_nchw", "f16", ""),
+    OF_PIXELS("tf32", "_tf32", "f32", "tf32"),
+    OF_PLANES("tf32-nchw", "_tf32_nchw", "f32", "tf32"),
+};
+
 #define COUNT(x) (sizeof(x) / sizeof *(x))
 
 static const struct suite all[] = {
@@ -217,6 +311,10 @@ static const struct suite all[] = {
      "gradients; "
      "variants",
      attention_kernels, COUNT(attention_kernels), NULL, 0},
+    {"conv",
+     "convolutions of networks, of pixels (channels last) and of planes: 3 x 3, 7 x 7 and 1 x 1 "
+     "by 2, in groups, by channel",
+     conv_kernels, COUNT(conv_kernels), NULL, 0},
 };
 
 const struct suite *suites(size_t *n)
@@ -231,6 +329,11 @@ const struct suite *suite_find(const char *name)
         if (strcmp(all[i].name, name) == 0)
             return &all[i];
     return NULL;
+}
+
+bool suite_begins_type(const struct suite *s, size_t i)
+{
+    return i == 0 || strcmp(s->kernel[i].type, s->kernel[i - 1].type) != 0;
 }
 
 void suite_points(struct arena *a, const struct suite *s, struct sweep_points *out)

@@ -5,7 +5,7 @@
 #include "bench/sweep.h"
 
 struct suite_kernel {
-    const char *type; /* what --types calls it */
+    const char *type; /* what --types calls it; kernels of one stand together */
     const char *name; /* of the kernel in the spec */
     const char *text; /* the spec */
 };
@@ -20,6 +20,8 @@ struct suite {
 
 const struct suite *suites(size_t *n);
 const struct suite *suite_find(const char *name); /* NULL if absent */
+/* Is kernel i the first of its type? */
+bool suite_begins_type(const struct suite *s, size_t i);
 /* Every problem of the suite. Memory is a's. */
 void suite_points(struct arena *a, const struct suite *s, struct sweep_points *out);
 

@@ -54,7 +54,8 @@ enum { CLEARS_SUMS = 90600 };
 /* The library describes its last error in many lines. The engine's configuration comes first. Then
  * each function on the way out adds "Warning: STATUS; Reason: WHY at: CONDITION". The first reason
  * is the innermost one, and the likeliest to be in words. The library tells it only once. */
-static void take_error(const struct cudnn *lib, int status, const char *call, struct cudnn_error *e)
+void cu_cudnn_take_error(const struct cudnn *lib, int status, const char *call,
+                         struct cudnn_error *e)
 {
     static const char reason[] = "Reason: ";
     char text[2048] = "";
@@ -71,7 +72,7 @@ static void take_error(const struct cudnn *lib, int status, const char *call, st
     snprintf(e->text, sizeof e->text, "%s", at);
 }
 
-static enum device_status tell(struct diags *d, const struct cudnn_error *e)
+enum device_status cu_cudnn_tell(struct diags *d, const struct cudnn_error *e)
 {
     diag_error(d, SPAN_NONE, "%s: status %d%s%s", e->call, e->status, *e->text ? ": " : "",
                e->text);
@@ -81,12 +82,12 @@ static enum device_status tell(struct diags *d, const struct cudnn_error *e)
                                                                       : DEVICE_FAILED;
 }
 
-static enum device_status failed(const struct cudnn *lib, struct diags *d, int status,
-                                 const char *call)
+enum device_status cu_cudnn_failed(const struct cudnn *lib, struct diags *d, int status,
+                                   const char *call)
 {
     struct cudnn_error e;
-    take_error(lib, status, call, &e);
-    return tell(d, &e);
+    cu_cudnn_take_error(lib, status, call, &e);
+    return cu_cudnn_tell(d, &e);
 }
 
 /* ---- loading ---- */
@@ -137,7 +138,7 @@ bool cu_cudnn_load(struct cudnn *lib, struct diags *d)
     return true;
 }
 
-static enum device_status open_cudnn(struct device *dev, struct diags *d)
+enum device_status cu_cudnn_open(struct device *dev, struct diags *d)
 {
     struct cudnn *lib = &dev->cudnn;
     struct cudnn_handle_ *handle = NULL;
@@ -150,10 +151,10 @@ static enum device_status open_cudnn(struct device *dev, struct diags *d)
         return status;
     int r = lib->Create(&handle);
     if (r != 0)
-        return failed(lib, d, r, "cudnnCreate");
+        return cu_cudnn_failed(lib, d, r, "cudnnCreate");
     if ((r = lib->SetStream(handle, dev->stream)) != 0) {
         lib->Destroy(handle);
-        return failed(lib, d, r, "cudnnSetStream");
+        return cu_cudnn_failed(lib, d, r, "cudnnSetStream");
     }
     lib->handle = handle;
     return DEVICE_OK;
@@ -169,16 +170,17 @@ void cu_cudnn_close(struct device *dev)
 
 /* ---- plans ---- */
 
-static int make_engines(const struct cudnn *lib, struct sdpa_plan *plan, int mode,
-                        struct cudnn_desc_ **engine, int64_t *n)
+static int make_engines(const struct cudnn *lib, struct cudnn_objects *made,
+                        struct cudnn_desc_ *graph, int mode, struct cudnn_desc_ **engine,
+                        int64_t *n)
 {
     struct cudnn_desc_ *heuristic;
     int64_t found = 0;
     *n = 0;
-    int r = cu_cudnn_make(lib, plan, ENGINEHEUR_DESCRIPTOR, &heuristic);
+    int r = cu_cudnn_make(lib, made, ENGINEHEUR_DESCRIPTOR, &heuristic);
     if (r == 0)
         r = lib->SetAttribute(heuristic, ENGINEHEUR_OPERATION_GRAPH, TYPE_BACKEND_DESCRIPTOR, 1,
-                              &plan->graph);
+                              &graph);
     if (r == 0)
         r = lib->SetAttribute(heuristic, ENGINEHEUR_MODE, TYPE_HEUR_MODE, 1, &mode);
     if (r == 0)
@@ -188,7 +190,7 @@ static int make_engines(const struct cudnn *lib, struct sdpa_plan *plan, int mod
                               NULL);
     found = found < ENGINES_MOST ? found : ENGINES_MOST;
     for (int64_t i = 0; i < found && r == 0; i++)
-        r = cu_cudnn_make(lib, plan, ENGINECFG_DESCRIPTOR, &engine[i]);
+        r = cu_cudnn_make(lib, made, ENGINECFG_DESCRIPTOR, &engine[i]);
     if (r == 0 && found)
         r = lib->GetAttribute(heuristic, ENGINEHEUR_RESULTS, TYPE_BACKEND_DESCRIPTOR, found, n,
                               engine);
@@ -196,54 +198,72 @@ static int make_engines(const struct cudnn *lib, struct sdpa_plan *plan, int mod
 }
 
 /* A plan of one engine, if the library can make it. */
-static int try_engine(const struct cudnn *lib, struct sdpa_plan *plan, struct cudnn_desc_ *engine)
+static struct cudnn_tried try_engine(const struct cudnn *lib, struct cudnn_objects *made,
+                                     struct cudnn_desc_ *engine)
 {
+    struct cudnn_tried t = {.engine = engine};
     int64_t bytes = 0, n;
-    int r = cu_cudnn_make(lib, plan, EXECUTION_PLAN_DESCRIPTOR, &plan->plan);
+    int r = cu_cudnn_make(lib, made, EXECUTION_PLAN_DESCRIPTOR, &t.plan);
     if (r == 0)
-        r = lib->SetAttribute(plan->plan, EXECUTION_PLAN_HANDLE, TYPE_HANDLE, 1, &lib->handle);
+        r = lib->SetAttribute(t.plan, EXECUTION_PLAN_HANDLE, TYPE_HANDLE, 1, &lib->handle);
     if (r == 0)
-        r = lib->SetAttribute(plan->plan, EXECUTION_PLAN_ENGINE_CONFIG, TYPE_BACKEND_DESCRIPTOR, 1,
+        r = lib->SetAttribute(t.plan, EXECUTION_PLAN_ENGINE_CONFIG, TYPE_BACKEND_DESCRIPTOR, 1,
                               &engine);
     if (r == 0)
-        r = lib->Finalize(plan->plan);
+        r = lib->Finalize(t.plan);
     if (r == 0)
-        r = lib->GetAttribute(plan->plan, EXECUTION_PLAN_WORKSPACE_SIZE, TYPE_INT64, 1, &n, &bytes);
-    plan->workspace_bytes = r == 0 ? ((uint64_t)bytes + 255) / 256 * 256 : 0;
-    return r;
+        r = lib->GetAttribute(t.plan, EXECUTION_PLAN_WORKSPACE_SIZE, TYPE_INT64, 1, &n, &bytes);
+    t.workspace_bytes = r == 0 ? ((uint64_t)bytes + 255) / 256 * 256 : 0;
+    t.status = r;
+    return t;
 }
 
-static void keep_first(const struct cudnn *lib, int status, struct cudnn_error *first)
+void cu_cudnn_try(const struct cudnn *lib, struct cudnn_objects *made, struct cudnn_desc_ *graph,
+                  bool fallback, bool (*use)(void *ctx, const struct cudnn_tried *t), void *ctx)
 {
-    if (first->status == 0)
-        take_error(lib, status, "the engines of cuDNN", first);
-}
-
-/* The heuristic leaves out engines that do not support the graph, perhaps all; another one knows
- * some for what the first did not foresee. */
-bool cu_cudnn_choose(const struct cudnn *lib, struct sdpa_plan *plan, struct cudnn_error *first)
-{
-    static const int modes[] = {HEUR_MODE_A, HEUR_MODE_FALLBACK};
     struct cudnn_desc_ *engine[ENGINES_MOST];
     int64_t n;
-    *first = (struct cudnn_error){0};
-    for (size_t k = 0; k < sizeof modes / sizeof *modes; k++) {
-        int r = make_engines(lib, plan, modes[k], engine, &n);
-        if (r != 0)
-            keep_first(lib, r, first);
-        for (int64_t i = 0; i < n && r == 0; i++) {
-            const int s = try_engine(lib, plan, engine[i]);
-            if (s == 0)
-                return true;
-            keep_first(lib, s, first);
-        }
+    int r = make_engines(lib, made, graph, fallback ? HEUR_MODE_FALLBACK : HEUR_MODE_A, engine, &n);
+    bool more = r == 0 || use(ctx, &(struct cudnn_tried){.status = r});
+    for (int64_t i = 0; i < n && r == 0 && more; i++) {
+        const struct cudnn_tried t = try_engine(lib, made, engine[i]);
+        more = use(ctx, &t);
     }
+}
+
+struct first_plan {
+    const struct cudnn *lib;
+    struct sdpa_plan *plan;
+    struct cudnn_error *first;
+    bool found;
+};
+
+static bool take_first(void *ctx, const struct cudnn_tried *t)
+{
+    struct first_plan *x = ctx;
+    if (t->status != 0) {
+        if (x->first->status == 0)
+            cu_cudnn_take_error(x->lib, t->status, "the engines of cuDNN", x->first);
+        return true;
+    }
+    x->plan->plan = t->plan;
+    x->plan->workspace_bytes = t->workspace_bytes;
+    x->found = true;
     return false;
+}
+
+bool cu_cudnn_choose(const struct cudnn *lib, struct sdpa_plan *plan, struct cudnn_error *first)
+{
+    struct first_plan x = {lib, plan, first, false};
+    *first = (struct cudnn_error){0};
+    for (int fallback = 0; fallback < 2 && !x.found; fallback++)
+        cu_cudnn_try(lib, &plan->made, plan->graph, fallback, take_first, &x);
+    return x.found;
 }
 
 static void discard(struct device *dev, struct sdpa_plan *plan)
 {
-    cu_cudnn_drop(&dev->cudnn, plan);
+    cu_cudnn_drop(&dev->cudnn, &plan->made);
     if (plan->workspace)
         dev->cu.MemFree(plan->workspace);
     free(plan);
@@ -266,7 +286,7 @@ static enum device_status make_plan(struct device *dev, const struct sdpa_proble
     const char *call = NULL;
     struct cudnn_error first;
     *out = NULL;
-    enum device_status status = open_cudnn(dev, d);
+    enum device_status status = cu_cudnn_open(dev, d);
     if (status != DEVICE_OK)
         return status;
     if (p->backward && lib->GetVersion() < CLEARS_SUMS) {
@@ -275,13 +295,13 @@ static enum device_status make_plan(struct device *dev, const struct sdpa_proble
     }
     struct sdpa_plan *plan = calloc(1, sizeof *plan);
     if (!plan)
-        return failed(lib, d, STATUS_NO_HOST_MEMORY, "cuDNN");
+        return cu_cudnn_failed(lib, d, STATUS_NO_HOST_MEMORY, "cuDNN");
     int r = cu_cudnn_graph(lib, lib->handle, p, plan, &call);
     if (r != 0)
-        status = failed(lib, d, r, call);
+        status = cu_cudnn_failed(lib, d, r, call);
     else
         status = cu_cudnn_choose(lib, plan, &first) ? make_workspace(dev, plan, d)
-                                                    : tell(d, &first);
+                                                    : cu_cudnn_tell(d, &first);
     if (status == DEVICE_OK)
         *out = plan;
     else
@@ -309,31 +329,39 @@ static int64_t pack_of(struct sdpa_plan *plan, const uint64_t *address, int64_t 
     return n;
 }
 
-static enum device_status execute(struct device *dev, struct sdpa_plan *plan,
-                                  const uint64_t *address, struct diags *d)
+enum device_status cu_cudnn_execute(struct device *dev, struct cudnn_desc_ *plan, int64_t n,
+                                    const int64_t *uid, void *const *at, uint64_t workspace,
+                                    struct diags *d)
 {
     const struct cudnn *lib = &dev->cudnn;
-    int64_t uid[SDPA_BUFFERS + SDPA_EXTRAS_MOST];
-    void *at[SDPA_BUFFERS + SDPA_EXTRAS_MOST], *workspace = (void *)(uintptr_t)plan->workspace;
+    void *space = (void *)(uintptr_t)workspace;
     struct cudnn_desc_ *pack = NULL;
-    const int64_t n = pack_of(plan, address, uid, at);
     int r = lib->CreateDescriptor(VARIANT_PACK_DESCRIPTOR, &pack);
     if (r == 0)
         r = lib->SetAttribute(pack, VARIANT_PACK_DATA_POINTERS, TYPE_VOID_PTR, n, at);
     if (r == 0)
         r = lib->SetAttribute(pack, VARIANT_PACK_UNIQUE_IDS, TYPE_INT64, n, uid);
     if (r == 0)
-        r = lib->SetAttribute(pack, VARIANT_PACK_WORKSPACE, TYPE_VOID_PTR, 1, &workspace);
+        r = lib->SetAttribute(pack, VARIANT_PACK_WORKSPACE, TYPE_VOID_PTR, 1, &space);
     if (r == 0)
         r = lib->Finalize(pack);
     if (r == 0)
-        r = lib->Execute(lib->handle, plan->plan, pack);
+        r = lib->Execute(lib->handle, plan, pack);
     if (pack)
         lib->DestroyDescriptor(pack);
-    return r == 0 ? DEVICE_OK : failed(lib, d, r, "cudnnBackendExecute");
+    return r == 0 ? DEVICE_OK : cu_cudnn_failed(lib, d, r, "cudnnBackendExecute");
 }
 
-static const char *version(struct device *dev)
+static enum device_status execute(struct device *dev, struct sdpa_plan *plan,
+                                  const uint64_t *address, struct diags *d)
+{
+    int64_t uid[SDPA_BUFFERS + SDPA_EXTRAS_MOST];
+    void *at[SDPA_BUFFERS + SDPA_EXTRAS_MOST];
+    const int64_t n = pack_of(plan, address, uid, at);
+    return cu_cudnn_execute(dev, plan->plan, n, uid, at, plan->workspace, d);
+}
+
+const char *cu_cudnn_version(struct device *dev)
 {
     return dev->cudnn.name;
 }
@@ -342,5 +370,5 @@ const struct device_sdpa cuda_sdpa = {
     .plan = make_plan,
     .execute = execute,
     .discard = discard,
-    .version = version,
+    .version = cu_cudnn_version,
 };

@@ -4,6 +4,7 @@
 #define KAIO_CUDA_CUDNN_H
 
 #include "cuda/api.h"
+#include "run/conv.h"
 #include "run/sdpa.h"
 
 struct cudnn_handle_;
@@ -31,19 +32,34 @@ struct sdpa_extra {
     } number;
 };
 
-enum { SDPA_DESCS_MOST = 256, SDPA_OPS_MOST = 48, SDPA_EXTRAS_MOST = 16 };
+enum { CUDNN_DESCS_MOST = 256, SDPA_OPS_MOST = 48, SDPA_EXTRAS_MOST = 16 };
+
+/* The library's objects that were made for a plan, to be destroyed with it. */
+struct cudnn_objects {
+    struct cudnn_desc_ *desc[CUDNN_DESCS_MOST];
+    size_t n;
+};
 
 struct sdpa_plan {
-    struct cudnn_desc_ *desc[SDPA_DESCS_MOST]; /* all that were made */
+    struct cudnn_objects made;
     struct cudnn_desc_ *op[SDPA_OPS_MOST];
     struct sdpa_extra extra[SDPA_EXTRAS_MOST];
-    size_t ndesc, nop, nextra;
+    size_t nop, nextra;
     struct cudnn_desc_ *graph, *plan;
     bool uses[SDPA_BUFFERS];
     uint64_t workspace, workspace_bytes, extra_bytes; /* the library's own part comes first */
 };
 
+struct conv_plan {
+    struct cudnn_objects made;
+    struct cudnn_desc_ *graph;
+    struct cudnn_desc_ *plan[CONV_CHOICES_MOST];
+    unsigned n;
+    uint64_t workspace, workspace_bytes; /* what the greediest wants */
+};
+
 extern const struct device_sdpa cuda_sdpa;
+extern const struct device_conv cuda_conv;
 void cu_cudnn_close(struct device *dev);
 
 struct cudnn_error {
@@ -52,19 +68,72 @@ struct cudnn_error {
     char text[256]; /* the library's reason; "" where it gives none */
 };
 
-/* cudnn.c: loads the functions. False with an error in d. */
+/* ---- cudnn_object.c -------------------------------------------------------------------------- */
+
+/* Makes an object; it is destroyed with the others. */
+int cu_cudnn_make(const struct cudnn *lib, struct cudnn_objects *made, int type,
+                  struct cudnn_desc_ **out);
+void cu_cudnn_drop(const struct cudnn *lib, struct cudnn_objects *made);
+
+/* Makes objects and gives them attributes. The first status that is not 0 stays, and nothing is
+ * done from then on. */
+struct cudnn_builder {
+    const struct cudnn *lib;
+    struct cudnn_objects *made;
+    int status;
+    const char *call; /* what gave it */
+};
+struct cudnn_desc_ *cu_cudnn_new(struct cudnn_builder *b, int type);
+void cu_cudnn_set(struct cudnn_builder *b, struct cudnn_desc_ *t, int name, int type, int64_t n,
+                  const void *values);
+void cu_cudnn_set_desc(struct cudnn_builder *b, struct cudnn_desc_ *t, int name,
+                       struct cudnn_desc_ *v);
+void cu_cudnn_set_int(struct cudnn_builder *b, struct cudnn_desc_ *t, int name, int type, int v);
+void cu_cudnn_finish(struct cudnn_builder *b, struct cudnn_desc_ *t);
+
+/* ---- cudnn.c --------------------------------------------------------------------------------- */
+
+/* Loads the functions. False with an error in d. */
 bool cu_cudnn_load(struct cudnn *lib, struct diags *d);
+/* Loads the library and makes the device's handle, if it has none. */
+enum device_status cu_cudnn_open(struct device *dev, struct diags *d);
+/* What the library says of its last error. */
+void cu_cudnn_take_error(const struct cudnn *lib, int status, const char *call,
+                         struct cudnn_error *e);
+enum device_status cu_cudnn_tell(struct diags *d, const struct cudnn_error *e);
+enum device_status cu_cudnn_failed(const struct cudnn *lib, struct diags *d, int status,
+                                   const char *call);
+/* Goes through the engines that the heuristic names for a graph, the best one first, and makes
+ * plans of them until use() has had enough and returns false. A status of 0 is a plan that could be
+ * made. The heuristic leaves out engines that do not support the graph, perhaps all; the one that
+ * is the fallback knows some for what it did not foresee. */
+struct cudnn_tried {
+    int status;
+    struct cudnn_desc_ *engine, *plan;
+    uint64_t workspace_bytes;
+};
+void cu_cudnn_try(const struct cudnn *lib, struct cudnn_objects *made, struct cudnn_desc_ *graph,
+                  bool fallback, bool (*use)(void *ctx, const struct cudnn_tried *t), void *ctx);
 /* Makes a plan for the graph with the best engine that takes it. False where none does: why the
  * first did not. */
 bool cu_cudnn_choose(const struct cudnn *lib, struct sdpa_plan *plan, struct cudnn_error *first);
+/* Executes a plan on n tensors, by their numbers. */
+enum device_status cu_cudnn_execute(struct device *dev, struct cudnn_desc_ *plan, int64_t n,
+                                    const int64_t *uid, void *const *at, uint64_t workspace,
+                                    struct diags *d);
+const char *cu_cudnn_version(struct device *dev);
 
-/* cudnn_graph.c: makes the plan's graph of operations. handle NULL: as far as that goes without a
- * GPU. A status of the library; *call: what gave it. */
+/* ---- cudnn_graph.c, cudnn_conv.c ------------------------------------------------------------- */
+
+/* Makes the plan's graph of operations. handle NULL: as far as that goes without a GPU. A status of
+ * the library; *call: what gave it. */
 int cu_cudnn_graph(const struct cudnn *lib, struct cudnn_handle_ *handle,
                    const struct sdpa_problem *p, struct sdpa_plan *plan, const char **call);
-/* Makes an object; it is destroyed with the plan. */
-int cu_cudnn_make(const struct cudnn *lib, struct sdpa_plan *plan, int type,
-                  struct cudnn_desc_ **out);
-void cu_cudnn_drop(const struct cudnn *lib, struct sdpa_plan *plan);
+int cu_cudnn_conv_graph(const struct cudnn *lib, struct cudnn_handle_ *handle,
+                        const struct conv_problem *p, struct conv_plan *plan, const char **call);
+/* Makes plans for the graph with the first engines that take it. False where none does: why the
+ * first did not. */
+bool cu_cudnn_conv_choose(const struct cudnn *lib, const struct conv_problem *p,
+                          struct conv_plan *plan, struct cudnn_error *first);
 
 #endif

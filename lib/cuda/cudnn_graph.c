@@ -101,73 +101,48 @@ struct value {
     int type;
 };
 struct builder {
-    const struct cudnn *lib;
+    struct cudnn_builder o;
     struct sdpa_plan *plan;
     const struct sdpa_problem *p;
-    int status;
-    const char *call;
     int64_t uid;
     desc buffer[SDPA_BUFFERS];
 };
 
 /* ---- objects ---- */
 
-int cu_cudnn_make(const struct cudnn *lib, struct sdpa_plan *plan, int type, desc *out)
-{
-    *out = NULL;
-    if (plan->ndesc == SDPA_DESCS_MOST)
-        return ALLOC_FAILED;
-    int r = lib->CreateDescriptor(type, out);
-    if (r == 0)
-        plan->desc[plan->ndesc++] = *out;
-    return r;
-}
-
-void cu_cudnn_drop(const struct cudnn *lib, struct sdpa_plan *plan)
-{
-    while (plan->ndesc)
-        lib->DestroyDescriptor(plan->desc[--plan->ndesc]);
-}
-
-/* The first status that is not 0 stays, and nothing is done from then on. */
 static desc make(struct builder *b, int type)
 {
-    desc out = NULL;
-    if (b->status == 0 && (b->status = cu_cudnn_make(b->lib, b->plan, type, &out)) != 0)
-        b->call = "cudnnBackendCreateDescriptor";
-    return out;
+    return cu_cudnn_new(&b->o, type);
 }
 
 static void set(struct builder *b, desc t, int name, int type, int64_t n, const void *values)
 {
-    if (b->status == 0 && (b->status = b->lib->SetAttribute(t, name, type, n, values)) != 0)
-        b->call = "cudnnBackendSetAttribute";
+    cu_cudnn_set(&b->o, t, name, type, n, values);
 }
 
 static void set_desc(struct builder *b, desc t, int name, desc v)
 {
-    set(b, t, name, TYPE_BACKEND_DESCRIPTOR, 1, &v);
+    cu_cudnn_set_desc(&b->o, t, name, v);
 }
 
 static void set_int(struct builder *b, desc t, int name, int type, int v)
 {
-    set(b, t, name, type, 1, &v);
+    cu_cudnn_set_int(&b->o, t, name, type, v);
 }
 
 static void finish(struct builder *b, desc t)
 {
-    if (b->status == 0 && (b->status = b->lib->Finalize(t)) != 0)
-        b->call = "cudnnBackendFinalize";
+    cu_cudnn_finish(&b->o, t);
 }
 
 static void finish_op(struct builder *b, desc op)
 {
     finish(b, op);
-    if (b->status == 0 && b->plan->nop == SDPA_OPS_MOST) {
-        b->status = ALLOC_FAILED;
-        b->call = "the graph";
+    if (b->o.status == 0 && b->plan->nop == SDPA_OPS_MOST) {
+        b->o.status = ALLOC_FAILED;
+        b->o.call = "the graph";
     }
-    if (b->status == 0)
+    if (b->o.status == 0)
         b->plan->op[b->plan->nop++] = op;
 }
 
@@ -233,8 +208,8 @@ static struct sdpa_extra *extra(struct builder *b)
 {
     static struct sdpa_extra none;
     if (b->plan->nextra == SDPA_EXTRAS_MOST) {
-        b->status = b->status ? b->status : ALLOC_FAILED;
-        b->call = "the graph";
+        b->o.status = b->o.status ? b->o.status : ALLOC_FAILED;
+        b->o.call = "the graph";
         return &none;
     }
     struct sdpa_extra *x = &b->plan->extra[b->plan->nextra++];
@@ -559,7 +534,8 @@ static void backward(struct builder *b)
 int cu_cudnn_graph(const struct cudnn *lib, struct cudnn_handle_ *handle,
                    const struct sdpa_problem *p, struct sdpa_plan *plan, const char **call)
 {
-    struct builder b = {.lib = lib, .plan = plan, .p = p, .uid = SDPA_BUFFERS + 1};
+    struct builder b = {
+        .o = {lib, &plan->made, 0, NULL}, .plan = plan, .p = p, .uid = SDPA_BUFFERS + 1};
     if (p->tensor[SDPA_LENGTHS].is_there) {
         b.buffer[SDPA_ROWS] = buffer(&b, SDPA_ROWS, false).t;
         b.buffer[SDPA_LENGTHS] = buffer(&b, SDPA_LENGTHS, false).t;
@@ -573,6 +549,6 @@ int cu_cudnn_graph(const struct cudnn *lib, struct cudnn_handle_ *handle,
         set(&b, plan->graph, OPERATIONGRAPH_HANDLE, TYPE_HANDLE, 1, &handle);
     set(&b, plan->graph, OPERATIONGRAPH_OPS, TYPE_BACKEND_DESCRIPTOR, (int64_t)plan->nop, plan->op);
     finish(&b, plan->graph);
-    *call = b.call;
-    return b.status;
+    *call = b.o.call;
+    return b.o.status;
 }

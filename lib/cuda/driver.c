@@ -473,4 +473,5 @@ const struct device_ops cuda_device = {
     .queue = &cuda_queue,
     .blas = &cuda_blas,
     .sdpa = &cuda_sdpa,
+    .conv = &cuda_conv,
 };

@@ -215,6 +215,7 @@ struct device_ops {
     const struct device_queue *queue; /* NULL: nothing can be queued; the simulator */
     const struct device_blas *blas;   /* run/blas.h; NULL: there is none */
     const struct device_sdpa *sdpa;   /* run/sdpa.h; likewise */
+    const struct device_conv *conv;   /* run/conv.h; likewise */
 };
 
 /* What a device's sensors say now; a quantity without one is 0. */

@@ -1,5 +1,5 @@
 lib_libkaiocore_la_SOURCES += \
-	lib/run/device.h lib/run/blas.h lib/run/sdpa.h lib/run/tensor_map.c lib/run/tensor_map.h \
+	lib/run/device.h lib/run/blas.h lib/run/sdpa.h lib/run/conv.h lib/run/tensor_map.c lib/run/tensor_map.h \
 	lib/run/choose.c lib/run/choose.h \
 	lib/run/run.h \
 	lib/run/bind.c lib/run/fits.c \

@@ -627,6 +627,7 @@ with_library() {
     [ "$(grep '^capture matmul_nt' log | sort -u | wc -l)" = "$sets" ]
     run -0 --separate-stderr kaio-bench -t sm_90a --dry-run --format=json nt.yaml m=16 n=8 k=32
     [ "$(json '[[a["name"], a["dims"], a["strides"], a["swizzle"]] for a in r["launches"][0]["args"] if a["kind"] == "map"]' <<<"$output")" = '[["a",[32,16],[64],128],["b",[32,8],[64],128]]' ]
+    [ "$(json '[[a["steps"], a["interleave"], a["promote"], a["fill"]] for a in r["launches"][0]["args"] if a["kind"] == "map"][0]' <<<"$output")" = '[[1,1],0,256,"zero"]' ]
 }
 
 # ---- attention ----
@@ -710,6 +711,107 @@ with_attention() {
     run -0 kaio-bench --dry-run --format=json --vs cudnn "$specs/forward.yaml" d128_4096
     [ "$(json 'r["asked"][:16]' <<<"${lines[1]}")" = "attention of f16" ]
     [ "$(json 'r["operations"]' <<<"${lines[0]}")" = 549755813888 ]
+}
+
+# ---- convolutions ----
+
+with_convolution() {
+    export KAIO_CUDNN_LIB=$KAIO_BUILDDIR/tests/libfakecudnn.so FAKE_CUDA_MEMORY=200000000 FAKE_CUDA_US=conv:300,sdpa:300
+    cat >conv.yaml <<'E'
+kernel: conv
+params:
+  x: in f32[n, c, h, w]
+  weight: in f32[f, c, 3, 3]
+  y: out f32[n, f, h, w]
+compute: |
+  y[b,o,i,j] = sum[d,u,v](pad(x[b, d, i + u - 1, j + v - 1], 0) * weight[o,d,u,v])
+schedule: {strategy: naive}
+E
+    conv="conv.yaml n=2 c=3 h=4 w=5 f=2"
+}
+
+@test "--vs cudnn: a convolution by the fastest of what the library offers, checked before and after" {
+    with_convolution
+    FAKE_CUDA_US=conv:30,sdpa:60 FAKE_CUDNN_ENGINES=4 run -0 --separate-stderr kaio-bench $quick --vs cudnn --format=json $conv
+    [ "$(json '[v["status"] for v in r["results"]]' <<<"$output")" = '["ok","ok"]' ]
+    [[ $(json 'r["results"][1]["choice"]' <<<"$output") == "cuDNN 9.19.0, choice "[12]" of 2" ]]
+    json '1.9 < r["results"][1]["ratio"]["median"] < 2.1' <<<"$output" | grep -q true
+    [ "$(json '[r["results"][1]["bytes"], r["results"][1]["elements_checked"]]' <<<"$output")" = "[1016,80]" ]
+    # two for each term, those in the border among them
+    [ "$(json 'r["operations"]' <<<"$output")" = 4320 ]
+    [ -z "$stderr" ]
+    grep -q '^replay .* nodes of sdpa$' log
+    grep -q '^no descriptor left$' log
+    [ "$(grep -c '^alloc' log)" = "$(grep -c '^free' log)" ]
+}
+
+@test "--vs cudnn: a convolution that is wrong, that fails, and that nothing computes as precisely" {
+    with_convolution
+    FAKE_CUDNN_WRONG=1 run -1 kaio-bench $quick --vs cudnn --format=json $conv
+    [ "$(json '[v["status"] for v in r["results"]]' <<<"$output")" = '["ok","wrong"]' ]
+    [[ $output == *"the convolution at 0, 0, 0, 0 is "*" instead of "* ]]
+    FAKE_CUDNN_STATUS=5000 run -3 kaio-bench $quick --vs cudnn $conv
+    [[ $output == *"cudnnBackendExecute: status 5000: the fake fails"* ]]
+    # tensor cores would round f32 to tf32, inputs would lose bits, and sums would be of 16 bits
+    for note in 0 1 2; do
+        FAKE_CUDNN_ENGINES=1 FAKE_CUDNN_FALLBACK=1 FAKE_CUDNN_NOTE=$note run -0 kaio-bench $quick --vs cudnn --format=csv $conv
+        [[ $output == *",refused,cudnn: the engines of cuDNN: status 3000: none keeps the precision"* ]]
+    done
+    FAKE_CUDNN_ENGINES=1 FAKE_CUDNN_NOTE=5 run -0 kaio-bench $quick --vs cudnn --format=csv $conv
+    [ -n "$(column 'cudnn us' <<<"$output")" ]
+    FAKE_CUDNN_ENGINES=0 FAKE_CUDNN_FALLBACK=1 run -0 kaio-bench $quick --vs cudnn --format=csv $conv
+    [ -n "$(column 'cudnn us' <<<"$output")" ]
+    FAKE_CUDNN_ENGINES=0 run -0 kaio-bench $quick --vs cudnn --format=csv $conv
+    [[ $output == *",refused,cudnn: the engines of cuDNN: status 3000: the fake has no engine"* ]]
+    # where the spec says tf32, the tensor cores may
+    sed -i 's/pad(\(.*\), 0) \* \(.*\))$/tf32(pad(\1, 0)) * tf32(\2))/' conv.yaml
+    run -0 kaio-bench --dry-run --vs cudnn $conv
+    [[ $output == *"convolution of tf32, x 2 x 3 x 4 x 5, w 2 x 3 x 3 x 3, y 2 x 2 x 4 x 5, border 1 x 1"* ]]
+}
+
+@test "--vs cudnn --dry-run: convolutions and their gradients, by the equations alone" {
+    specs=$KAIO_SRCDIR/specs/conv
+    asked() { # SPEC CASE
+        kaio-bench --dry-run --vs cudnn "$specs/$1.yaml" "$2" | sed -n '/^cudnn: /{n;s/^  //p}'
+    }
+    [ "$(asked conv2d resnet)" = "convolution of f16, x 64 x 64 x 56 x 56, w 64 x 64 x 3 x 3, y 64 x 64 x 56 x 56, border 1 x 1" ]
+    [[ $(asked conv2d_nhwc odd) == *", x 2 x 5 x 5 x 7 channels last, w 9 x 5 x 3 x 3 channels last, y 2 x 9 x 5 x 7 channels last, border 1 x 1" ]]
+    [[ $(asked conv2d_dilated odd) == *", dilation 2 x 2, border 2 x 2" ]]
+    [[ $(asked conv2d_grouped odd) == *", x 2 x 15 x 5 x 7, w 27 x 5 x 3 x 3, y 2 x 27 x 5 x 7, groups 3, border 1 x 1" ]]
+    [[ $(asked depthwise odd) == *", groups 5, border 1 x 1" ]]
+    [[ $(asked conv1d odd) == *", x 2 x 7 x 1 x 19, w 9 x 7 x 1 x 3, y 2 x 9 x 1 x 19, border 0 x 1" ]]
+    [[ $(asked conv3d odd) == *", w 9 x 3 x 2 x 3 x 3, "* ]]
+    [[ $(asked backward_x odd) == "gradient of the image of f16, x 2 x 5 x 5 x 7 channels last, "* ]]
+    [[ $(asked backward_weight odd) == "gradient of the filter of f16, x 2 x 5 x 5 x 7 channels last, "* ]]
+    [[ $(asked transposed odd) == "gradient of the image of f16, x 2 x 9 x 7 x 9, w 5 x 9 x 3 x 3, y 2 x 5 x 3 x 4, stride 2 x 2" ]]
+    [[ $(asked conv2d_int8 odd) == "nothing: cuDNN is asked for f16, bf16 and f32, not for i8 and i8" ]]
+    conv() { # EQUATION EXTENTS-OF-Y
+        printf 'kernel: k\nparams:\n  x: in f32[n, c, h, w]\n  weight: in f32[f, c, 3, 3]\n  y: out f32[%s]\ncompute: |\n  %s\n' "$2" "$1" >one.yaml
+        kaio-bench --dry-run --vs cudnn one.yaml n=2 c=3 h=9 w=8 f=4 | sed -n '/^cudnn: /{n;s/^  //p}'
+    }
+    # a stride, whose last windows end in front of the border, and a border of something else
+    [[ $(conv 'y[b,o,i,j] = sum[d,u,v](pad(x[b, d, 2 * i + u - 1, 2 * j + v - 1], 0) * weight[o,d,u,v])' 'n,f,h/2,w/2') == *"x 2 x 3 x 9 x 8, "*"y 2 x 4 x 4 x 4, stride 2 x 2, border 1 x 1 and 0 x 1" ]]
+    [ "$(conv 'y[b,o,i,j] = sum[d,u,v](pad(x[b, d, i + u - 1, j + v - 1], 1) * weight[o,d,u,v])' n,f,h,w)" = "nothing: cuDNN pads with zeros" ]
+    # a border that is cut off
+    [[ $(conv 'y[b,o,i,j] = sum[d,u,v](x[b, d, i + u + 1, j + v] * weight[o,d,u,v])' 'n,f,h-4,w-3') == *"x 2 x 3 x 7 x 7, w 4 x 3 x 3 x 3, y 2 x 4 x 5 x 5" ]]
+    # a window that is turned round, what is reduced once more, and no convolution at all
+    [[ $(conv 'y[b,o,i,j] = sum[d, u < 3, v < 3](pad(x[b, d, i + u - 1, j + v - 1], 0) * weight[o,d,2-u,2-v])' n,f,h,w) == "nothing: "* ]]
+    [[ $(conv 'y[b,o] = max[i < h - 2, j < w - 2](sum[d,u,v](x[b, d, i + u, j + v] * weight[o,d,u,v]))' n,f) == "nothing: "* ]]
+    [[ $(conv 'y[b,o] = sum[d](x[b, d, 0, 0] * weight[o,d,1,2])' n,f) == "nothing: "* ]]
+}
+
+@test "--suite=conv: the convolutions of networks, in both layouts and types" {
+    run -0 kaio-bench --list-suites
+    [[ $output == *"  types: f16 f16-nchw tf32 tf32-nchw"*"  tf32: c64_56 c128_28 "*" stem c256_56 groups_28 depthwise_28 depthwise7_14"* ]]
+    run -0 kaio-bench --dry-run --format=json --suite=conv --vs cudnn
+    [ "$(json '"asked" in r and r["asked"].split()[0]' <<<"$output" | sort | uniq -c | tr -s ' ' | tr '\n' ';')" = ' 48 convolution; 48 false;' ]
+    [ "$(kaio-bench --dry-run --suite=conv --types=f16 | grep -c '^kaio: ')" = 12 ]
+    [[ $(kaio-bench --dry-run --suite=conv --types=tf32-nchw --vs cudnn c1280_16 | sed -n '/^cudnn: /{n;p}') == \
+        "  convolution of tf32, x 8 x 1280 x 16 x 16, w 1280 x 1280 x 3 x 3, y 8 x 1280 x 16 x 16, border 1 x 1" ]]
+    run -2 kaio-bench --dry-run --suite=conv --types=f64
+    [[ $output == *"suite 'conv' has no type 'f64'; it has f16, f16-nchw, tf32, tf32-nchw"* ]]
+    run -2 kaio-bench --dry-run --suite=conv no_such_case
+    [[ $output == *"suite 'conv' has no case 'no_such_case'"* ]]
 }
 
 @test "--suite=attention: each kernel has its own cases, and all of them or some are timed" {

@@ -128,7 +128,84 @@ static void check(const struct cudnn *lib, const char *name, const struct sdpa_p
         tap_note("%s gave %d after %zu operations: %s", call, r, plan.nop, text);
     if (r == 0 && !ok(cu_cudnn_choose(lib, &plan, &first), "%s: a plan", name))
         tap_note("%s gave %d: %s", first.call, first.status, first.text);
-    cu_cudnn_drop(lib, &plan);
+    cu_cudnn_drop(lib, &plan.made);
+}
+
+/* ---- convolutions ---- */
+
+/* channels_last: the channel is the last of the dimensions in memory. */
+static struct conv_tensor image(enum dtype type, unsigned spatial, const uint64_t *dim,
+                                bool channels_last)
+{
+    struct conv_tensor t = {.type = type};
+    uint64_t stride = 1;
+    memcpy(t.dim, dim, (spatial + 2) * sizeof *dim);
+    if (channels_last) {
+        t.stride[1] = 1;
+        stride = dim[1];
+    }
+    for (unsigned k = spatial + 1; k >= (channels_last ? 2 : 1); k--) {
+        t.stride[k] = stride;
+        stride *= dim[k];
+    }
+    t.stride[0] = stride;
+    return t;
+}
+
+/* 3 x 3 with a border of zeros, of 16 channels in so many groups. */
+static struct conv_problem convolution(enum conv_kind kind, enum dtype type, uint64_t groups,
+                                       bool channels_last)
+{
+    const uint64_t x[] = {2, 16, 12, 12}, w[] = {32, 16 / groups, 3, 3}, y[] = {2, 32, 12, 12};
+    struct conv_problem p = {.kind = kind, .spatial = 2, .tf32 = true};
+    p.tensor[CONV_X] = image(type, 2, x, channels_last);
+    p.tensor[CONV_W] = image(type, 2, w, channels_last);
+    p.tensor[CONV_Y] = image(type, 2, y, channels_last);
+    for (int k = 0; k < 2; k++)
+        p.pre[k] = p.post[k] = p.stride[k] = p.dilation[k] = 1;
+    return p;
+}
+
+static void check_conv(const struct cudnn *lib, const char *name, struct conv_problem p)
+{
+    struct conv_plan plan = {0};
+    struct cudnn_error first = {0};
+    const char *call = "";
+    char text[2000] = "";
+    int r = cu_cudnn_conv_graph(lib, NULL, &p, &plan, &call);
+    if (r)
+        lib->LastError(text, sizeof text);
+    ok(r == 0, "%s: a graph", name);
+    if (r)
+        tap_note("%s gave %d: %s", call, r, text);
+    if (r == 0 && !ok(cu_cudnn_conv_choose(lib, &p, &plan, &first), "%s: plans", name))
+        tap_note("%s gave %d: %s", first.call, first.status, first.text);
+    tap_note("%u plans, %zu objects, a workspace of %zu bytes", plan.n, plan.made.n,
+             (size_t)plan.workspace_bytes);
+    cu_cudnn_drop(lib, &plan.made);
+}
+
+static void check_convolutions(const struct cudnn *lib)
+{
+    check_conv(lib, "f16, channels last", convolution(CONV_FORWARD, DT_F16, 1, true));
+    check_conv(lib, "f16", convolution(CONV_FORWARD, DT_F16, 1, false));
+    check_conv(lib, "bf16, channels last", convolution(CONV_FORWARD, DT_BF16, 1, true));
+    check_conv(lib, "tf32", convolution(CONV_FORWARD, DT_F32, 1, false));
+    struct conv_problem p = convolution(CONV_FORWARD, DT_F32, 1, false);
+    p.tf32 = false;
+    check_conv(lib, "f32", p);
+    check_conv(lib, "groups", convolution(CONV_FORWARD, DT_F16, 4, true));
+    check_conv(lib, "depthwise", convolution(CONV_FORWARD, DT_F16, 16, true));
+    check_conv(lib, "gradient of the image", convolution(CONV_DATA, DT_F16, 1, true));
+    check_conv(lib, "gradient of the filter", convolution(CONV_FILTER, DT_F16, 1, true));
+    p = convolution(CONV_FORWARD, DT_F16, 1, true);
+    for (int k = 0; k < 2; k++) {
+        p.stride[k] = 2;
+        p.post[k] = 0;
+        p.tensor[CONV_Y].dim[2 + k] = 6;
+    }
+    p.tensor[CONV_Y] = image(DT_F16, 2, p.tensor[CONV_Y].dim, true);
+    check_conv(lib, "stride 2", p);
 }
 
 int main(void)
@@ -192,6 +269,7 @@ int main(void)
     gradients(&p);
     p.causal = true;
     check(&lib, "backward, grouped heads", &p);
+    check_convolutions(&lib);
     real.DestroyDescriptor(properties);
     arena_free(a);
     return tap_done();

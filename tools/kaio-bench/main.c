@@ -41,7 +41,7 @@ static const struct cli_option options[] = {
     {OPT_BYTES, "bytes", "SIZE", "choose the first free dimension so that all buffers take SIZE",
      ""},
     {OPT_SUITE, "suite", "NAME", "instead of a spec: a built-in suite of kernels and problems",
-     "matmul attention"},
+     "matmul attention conv"},
     {OPT_TYPES, "types", "LIST", "of the suite only these types: f16,bf16",
      "f16 bf16 f32 tf32 f64 int8 fp8 full causal decode backward backward-causal softcap alibi "
      "window documents bias varlen paged"},
@@ -138,10 +138,8 @@ static void list_cases(struct session *s, const struct suite_kernel *k)
 {
     const struct source *text = source_new(s->a, k->name, k->text, strlen(k->text));
     struct spec_file *f = spec_read(s->a, text, NULL, 0, s->d);
-    printf("  %s:", k->type);
     for (size_t i = 0; f && i < f->specs.v[0]->cases.n; i++)
         printf(" %s", f->specs.v[0]->cases.v[i].name);
-    putchar('\n');
 }
 
 static _Noreturn void list_suites(struct session *s)
@@ -151,12 +149,18 @@ static _Noreturn void list_suites(struct session *s)
     for (size_t i = 0; i < n; i++) {
         printf("%s: %s\n  types:", all[i].name, all[i].doc);
         for (size_t k = 0; k < all[i].nkernel; k++)
-            printf(" %s", all[i].kernel[k].type);
+            if (suite_begins_type(&all[i], k))
+                printf(" %s", all[i].kernel[k].type);
         putchar('\n');
         for (size_t k = 0; k < all[i].nproblem; k++)
             printf("  %s\n", all[i].problem[k]);
-        for (size_t k = 0; k < all[i].nkernel && !all[i].problem; k++)
+        for (size_t k = 0; k < all[i].nkernel && !all[i].problem; k++) {
+            if (suite_begins_type(&all[i], k))
+                printf("%s  %s:", k ? "\n" : "", all[i].kernel[k].type);
             list_cases(s, &all[i].kernel[k]);
+        }
+        if (!all[i].problem)
+            putchar('\n');
     }
     exit(cli_finish(&s->cli, CLI_OK));
 }

@@ -94,7 +94,8 @@ static bool check_types(struct session *s)
         for (size_t i = 0; i < s->suite->nkernel; i++) {
             const char *type = s->suite->kernel[i].type;
             known |= strlen(type) == n && strncmp(type, p, n) == 0;
-            buf_printf(&all, "%s%s", i ? ", " : "", type);
+            if (suite_begins_type(s->suite, i))
+                buf_printf(&all, "%s%s", i ? ", " : "", type);
         }
         if (!known)
             return diag_error(s->d, SPAN_NONE, "suite '%s' has no type '%.*s'; it has %s",
