@@ -2,6 +2,7 @@
 """Compares kaio's kernels with PyTorch's, eager and compiled, and with a copy, on one GPU in one process.
 
     tests/pytorch.py [--group rows,maps,reductions,small] [--op NAME,...] [--type f16,f32] [--cols N,...]
+                     [--random N [--seed S] [--family NAME,...]]
                      [--quick] [--places N] [--csv FILE] [--limit SECONDS] [--list] [--self-test]
 
 Each row is an operation at a type and a shape. kaio's side is what  kaio-bench --dry-run --format=json --keep  says: PTX,
@@ -11,6 +12,10 @@ in an order of its own, drawn, but the same in every run: what is as regular as 
 card's clock. The figures are worst, median and best of the rounds. Inputs rotate through sets that together
 exceed the L2 cache twice, as far as SETS_MOST allow. PyTorch allocates its results anew; each set's are kept until it
 is that set's turn again, so that they rotate like ours.
+
+With --random operations are drawn instead: convolutions in both layouts and their transposes, norms and softmaxes over any
+axes, prefixes, poolings, losses, reductions and maps, each with axes, types and extents of its own, of which half are left
+open until the launch. Operation k of a seed is the same in every run.
 
 The copy moves as many bytes as the kernel must: half of them read, half of them written.
 
@@ -37,13 +42,15 @@ import math
 import multiprocessing
 import os
 import random
-import struct
 import subprocess
 import sys
 import tarfile
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+
+import pytorch_random
+from pytorch_driver import Driver, Kaio, LaunchAttribute, LaunchConfig, Launches, pack, torch_type
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MIB = 1 << 20
@@ -237,9 +244,21 @@ class Row:
         return f"{self.op.name} {self.type} {self.shape()}"
 
 
+class RandomRow(Row):
+    """An operation of pytorch_random.py."""
+
+    def __init__(self, op):
+        self.op, self.group, self.type, self.dims = op, "random", op.type, op.dims
+
+    def shape(self):
+        return self.op.shape()
+
+
 def rows_wanted(args):
     """Every row that the options ask for, in the order of the table."""
     rows = []
+    if args.random:
+        return [RandomRow(pytorch_random.draw(args.seed, k, args.family)) for k in range(args.random)]
     for group in args.group:
         for op in OPS:
             if op.group != ("rows" if group == "small" else group) or (args.op and op.name not in args.op):
@@ -262,19 +281,15 @@ def rows_wanted(args):
 
 # ---- kaio's side -----------------------------------------------------------------------------------------------
 
-PACK = {"i8": "b", "u8": "B", "bool": "B", "i16": "h", "u16": "H", "i32": "i", "u32": "I", "i64": "q", "u64": "Q",
-        "f16": "e", "f32": "f", "f64": "d"}
-
-
-def pack(type_, value):
-    """A scalar as the bytes of a kernel's argument."""
-    if type_ == "bf16":
-        return struct.pack("<f", value)[2:4]
-    return struct.pack("<" + PACK[type_], value)
-
-
 def plan_command(args, row, keep):
     values = [f"{k}={v}" for k, v in row.dims.items()]
+    if row.group == "random":
+        os.makedirs(keep, exist_ok=True)
+        spec = os.path.join(keep, row.op.name + ".yaml")
+        with open(spec, "w") as f:
+            f.write(row.op.text())
+        return [args.bench, "--dry-run", "--format=json", "-t", args.target, f"--keep={keep}"] + (
+            ["--generic"] if row.op.generic else []) + [spec] + values
     return [args.bench, "--dry-run", "--format=json", "-t", args.target, f"--keep={keep}",
             os.path.join(args.specs, row.op.spec), f"T={row.type}"] + values
 
@@ -308,85 +323,7 @@ def make_plans(args, rows, keep):
         list(pool.map(one, enumerate(rows)))
 
 
-class LaunchAttribute(ctypes.Structure):
-    _fields_ = [("id", ctypes.c_int), ("pad", ctypes.c_char * 4), ("value", ctypes.c_uint * 16)]
-
-
-class LaunchConfig(ctypes.Structure):
-    _fields_ = [("grid", ctypes.c_uint * 3), ("block", ctypes.c_uint * 3), ("shared", ctypes.c_uint),
-                ("stream", ctypes.c_void_p), ("attrs", ctypes.POINTER(LaunchAttribute)), ("nattr", ctypes.c_uint)]
-
-
-class Driver:
-    """The few calls of libcuda.so.1 that it takes to load and launch PTX."""
-
-    def __init__(self):
-        self.cu = ctypes.CDLL("libcuda.so.1")
-
-    def check(self, result, what):
-        if result != 0:
-            name = ctypes.c_char_p()
-            self.cu.cuGetErrorName(result, ctypes.byref(name))
-            raise RuntimeError(f"{what}: {name.value.decode() if name.value else result}")
-
-    def load(self, ptx):
-        log = ctypes.create_string_buffer(16384)
-        option = (ctypes.c_int * 2)(5, 6)  # CU_JIT_ERROR_LOG_BUFFER, ..._SIZE_BYTES
-        value = (ctypes.c_void_p * 2)(ctypes.cast(log, ctypes.c_void_p), ctypes.c_void_p(len(log)))
-        module = ctypes.c_void_p()
-        result = self.cu.cuModuleLoadDataEx(ctypes.byref(module), ptx + b"\0", 2, option, value)
-        self.check(result, "cuModuleLoadDataEx: " + log.value.decode(errors="replace")[:400])
-        return module
-
-    def function(self, module, launch):
-        f = ctypes.c_void_p()
-        self.check(self.cu.cuModuleGetFunction(ctypes.byref(f), module, launch["entry"].encode()), launch["entry"])
-        if launch["shared"]:
-            self.check(self.cu.cuFuncSetAttribute(f, 8, launch["shared"]), "dynamic shared memory")
-        if math.prod(launch.get("cluster", [1])) > 8:
-            self.check(self.cu.cuFuncSetAttribute(f, 14, 1), "a cluster of more than 8 blocks")
-        return f
-
-    def launch(self, f, launch, params, stream):
-        config = LaunchConfig((ctypes.c_uint * 3)(*launch["grid"]), (ctypes.c_uint * 3)(*launch["block"]),
-                              launch["shared"], stream, None, 0)
-        if "cluster" in launch:
-            attr = LaunchAttribute(4)  # CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
-            attr.value[0:3] = launch["cluster"]
-            config.attrs = ctypes.pointer(attr)
-            config.nattr = 1
-        self.check(self.cu.cuLaunchKernelEx(ctypes.byref(config), f, params, None), launch["entry"])
-
-
-class Launches:
-    """The launches of a plan over the buffers of one set."""
-
-    def __init__(self, driver, functions, plan, address):
-        self.driver, self.functions, self.plan = driver, functions, plan
-        self.keep, self.params = [], []
-        for launch in plan["launches"]:
-            cells = []
-            for arg in launch["args"]:
-                if arg["kind"] in ("buffer", "temp", "messages"):
-                    data = struct.pack("<Q", address[arg.get("name", "$messages")])
-                else:
-                    data = pack(arg["type"], arg["value"])
-                cells.append(ctypes.create_string_buffer(data, max(len(data), 8)))
-            self.keep.append(cells)
-            self.params.append((ctypes.c_void_p * max(len(cells), 1))(*[ctypes.addressof(c) for c in cells]))
-
-    def enqueue(self, stream):
-        for f, launch, params in zip(self.functions, self.plan["launches"], self.params):
-            self.driver.launch(f, launch, params, stream)
-
-
 # ---- tensors ---------------------------------------------------------------------------------------------------
-
-
-def torch_type(torch, name):
-    return {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64,
-            "i8": torch.int8, "u8": torch.uint8, "i32": torch.int32, "u32": torch.int32, "i64": torch.int64,
-            "u64": torch.int64, "e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2, "bool": torch.uint8}[name]
 
 
 def make_input(torch, param, generator):
@@ -421,8 +358,8 @@ TOLERANCE = {"f16": 2e-3, "bf16": 1.6e-2, "f32": 2e-5}
 
 def sample_rows(torch, row, inputs):
     """Of many rows the first, the last and some between, as (inputs, which)."""
-    n = inputs[0].shape[0]
-    if row.group in ("maps", "reductions") or n <= 128:
+    n = inputs[0].shape[0] if inputs[0].dim() else 1
+    if row.group in ("maps", "reductions", "random") or n <= 128:
         return inputs, None
     which = torch.cat([torch.arange(32), torch.randint(32, n - 32, (64,)), torch.arange(n - 32, n)]).to("cuda")
     return [x[which] if x.shape[:1] == inputs[0].shape[:1] and x.dim() and not is_weight(row, k) else x
@@ -455,7 +392,11 @@ def judge(torch, row, inputs, got, which):
     got = [y[which] if which is not None and y.dim() else y for y in got]
     for k, (y, ref) in enumerate(zip(got, want)):
         y = y.reshape(ref.shape)
-        if row.op.compare == "index" and not ref.dtype.is_floating_point:
+        if isinstance(row.op.compare, tuple):
+            k_axis = row.op.compare[1]
+            chosen = inputs[0].gather(k_axis, y.long().unsqueeze(k_axis)).squeeze(k_axis)
+            wrong = None if bool((chosen == inputs[0].amax(k_axis)).all()) else "an index is not of the largest element"
+        elif row.op.compare == "index" and not ref.dtype.is_floating_point:
             # any of equal elements will do
             chosen = inputs[0].gather(-1, y.long().unsqueeze(-1)).squeeze(-1)
             wrong = None if bool((chosen == inputs[0].amax(-1)).all()) else "an index is not of the largest element"
@@ -467,7 +408,7 @@ def judge(torch, row, inputs, got, which):
         elif ref.dtype == torch.float8_e4m3fn:
             wrong = close(torch, y.float(), ref.float(), 0.13)
         else:
-            tolerance = max(TOLERANCE[row.type], 2e-3 if row.group == "reductions" else 0)
+            tolerance = max(TOLERANCE[row.type], 2e-3 if row.group == "reductions" else 0, getattr(row.op, "tolerance", 0) or 0)
             wrong = close(torch, y, ref, tolerance)
         if wrong:
             return f"result {k + 1}: {wrong}"
@@ -562,44 +503,6 @@ def sets_wanted(footprint, l2):
     return max(1, min(SETS_MOST, 2 * l2 // max(footprint, 1) + 1))
 
 
-class Kaio:
-    """kaio's kernel over all sets."""
-
-    def __init__(self, torch, driver, row, inputs):
-        plan = row.plan
-        with open(plan["ptx"], "rb") as f:
-            self.module = driver.load(f.read())
-        functions = [driver.function(self.module, launch) for launch in plan["launches"]]
-        self.driver, self.sets, self.outputs, self.keep = driver, [], [], []
-        temps = {}
-        for temp in plan.get("temps", []):
-            # one will do: executions follow each other; kernels that want zeros leave zeros
-            tensor = torch.zeros(max(temp["bytes"], 1), dtype=torch.uint8, device="cuda")
-            temps[temp["name"]] = tensor.data_ptr()
-            self.keep.append(tensor)
-        messages = torch.zeros(64, dtype=torch.uint8, device="cuda")
-        temps["$messages"] = messages.data_ptr()
-        self.keep.append(messages)
-        for data in inputs:
-            address, given, made = dict(temps), iter(data), []
-            for param in plan["params"]:
-                if param["mode"] == "out":
-                    tensor = torch.empty(param["shape"], dtype=torch_type(torch, param["type"]), device="cuda")
-                    tensor.view(torch.uint8).fill_(0xff) if tensor.dim() else tensor.fill_(-1)
-                    made.append(tensor)
-                else:
-                    tensor = next(given)
-                address[param["name"]] = tensor.data_ptr()
-            self.outputs.append(made)
-            self.sets.append(Launches(driver, functions, plan, address))
-
-    def enqueue(self, torch, k):
-        self.sets[k].enqueue(torch.cuda.current_stream().cuda_stream)
-
-    def unload(self):
-        self.driver.cu.cuModuleUnload(self.module)
-
-
 def footprint_of(plan):
     return sum(p["bytes"] for p in plan["params"])
 
@@ -678,14 +581,23 @@ def settings(torch):
             setattr(inductor, name, False)
 
 
+def name_of(op):
+    """What another process finds an operation by."""
+    return OPS.index(op) if isinstance(op, Op) else (op.seed, op.number, op.families)
+
+
+def op_of(which):
+    return OPS[which] if isinstance(which, int) else pytorch_random.draw(*which)
+
+
 def compile_one(item):
     """In a process of its own: leaves the compiled kernels in the caches."""
-    title, op_index, type_, plan = item
+    title, which, type_, plan = item
     try:
         import torch
         settings(torch)
         row = Row.__new__(Row)
-        row.op, row.type, row.plan = OPS[op_index], type_, plan
+        row.op, row.type, row.plan = op_of(which), type_, plan
         inputs = for_torch(torch, row, make_inputs(torch, plan["params"], 1))
         compiled(torch, row)(*inputs)
         torch.cuda.synchronize()
@@ -697,7 +609,7 @@ def compile_one(item):
 
 
 def compile_all(rows, args):
-    items = [(row.title(), OPS.index(row.op), row.type, row.plan) for row in rows if row.plan]
+    items = [(row.title(), name_of(row.op), row.type, row.plan) for row in rows if row.plan]
     with ProcessPoolExecutor(args.jobs, multiprocessing.get_context("spawn")) as pool:
         waiting = [pool.submit(compile_one, item) for item in items]
         for future in as_completed(waiting):
@@ -786,6 +698,8 @@ def counts(all_cells, rival):
 
 
 def wanted_of_copy(name):
+    if name not in {op.name for op in OPS}:
+        return 0  # drawn ones may be bound by what they compute
     group = next((op.group for op in OPS if op.name == name), "rows")
     return 0.90 if group == "rows" else 0.95
 
@@ -800,6 +714,9 @@ def read_options(argv):
     p.add_argument("--op", type=words, default=[], help="only these operations")
     p.add_argument("--type", type=words, default=[], help="only these types")
     p.add_argument("--cols", type=lambda s: [int(w) for w in words(s)], default=[])
+    p.add_argument("--random", type=int, default=0, metavar="N", help="instead of all this N operations with drawn axes")
+    p.add_argument("--seed", type=int, default=1, help="of the drawn operations (1)")
+    p.add_argument("--family", type=words, default=[], help="of them only these: " + ",".join(pytorch_random.FAMILIES))
     p.add_argument("--mib", type=int, default=256, help="MiB of the first input (256)")
     p.add_argument("--quick", action="store_true", help="fewer column counts and rounds")
     p.add_argument("--runs", type=int, default=0, help="rounds (9; with --quick 5)")
@@ -824,6 +741,11 @@ def read_options(argv):
     for group in args.group:
         if group not in ("rows", "maps", "reductions", "small"):
             p.error(f"unknown group '{group}'")
+    for name in args.family:
+        if name not in pytorch_random.FAMILIES:
+            p.error(f"unknown family '{name}'; there are {', '.join(pytorch_random.FAMILIES)}")
+    if args.random < 0 or (args.random and (args.op or args.type or args.cols)):
+        p.error("--random goes with none of --op, --type and --cols; its operations are drawn")
     for name in args.op:
         if name not in {op.name for op in OPS}:
             p.error(f"unknown operation '{name}'; there are {', '.join(op.name for op in OPS)}")
@@ -971,9 +893,47 @@ def self_test(given):
     ok(short == ["softmax f16 262144x512: 0.800 of copy, 0.900 of compiled within noise"], "and where it is noise")
     row.error = "result 1: off"
     ok(shortcomings([figures(row, rivals)], wanted_of_copy)[0].endswith("WRONG: result 1: off"), "and what is wrong")
+    self_test_random(ok, given)
     self_test_plan(ok, given)
     print(f"1..{count}")
     return 1 if self_test.failed else 0
+
+
+def self_test_random(ok, args):
+    """Drawn operations are the same in every run, of every family, and kaio-bench has a plan for each."""
+    rows = rows_wanted(read_options(["--random", "60", "--seed", "7"]))
+    again = rows_wanted(read_options(["--random", "60", "--seed", "7"]))
+    other = rows_wanted(read_options(["--random", "60", "--seed", "8"]))
+    ok([r.op.text() + r.title() for r in rows] == [r.op.text() + r.title() for r in again], "a seed's operations are the same again")
+    ok(sum(r.op.text() == o.op.text() for r, o in zip(rows, other)) < 6, "another seed's are others")
+    ok({r.op.family for r in rows} == set(pytorch_random.FAMILIES), "every family is drawn")
+    ok(all(op_of(name_of(r.op)).text() == r.op.text() for r in rows), "and other processes make the same")
+    ok({r.op.generic for r in rows} == {False, True} and any(r.op.derived for r in rows), "open and fixed, with extents that follow")
+    few = rows_wanted(read_options(["--random", "9", "--family", "norm,prefix"]))
+    ok({r.op.family for r in few} == {"norm", "prefix"}, "families are chosen")
+    with tempfile.TemporaryDirectory() as keep:
+        make_plans(args, rows[:36], keep)
+        for row in rows[:36]:
+            ok(row.plan is not None and made_of(row.plan), f"plan of {row.title()}" + (f": {row.error}" if row.error else ""))
+
+
+def made_of(plan):
+    """Have the launches as many arguments as the plan says, where nothing is launched?"""
+
+    class Nothing:
+        def __getattr__(self, name):
+            return lambda *args: 0
+
+    class NoDriver:
+        cu = Nothing()
+
+        def check(self, result, what):
+            pass
+
+    names = {p["name"]: 4096 for p in plan["params"]}
+    names.update({t["name"]: 4096 for t in plan.get("temps", [])}, **{"$messages": 4096})
+    made = Launches(NoDriver(), [None] * len(plan["launches"]), plan, names)
+    return all(len(cells) == max(len(launch["args"]), 1) for cells, launch in zip(made.params, plan["launches"]))
 
 
 def self_test_plan(ok, args):
@@ -986,13 +946,7 @@ def self_test_plan(ok, args):
         with tempfile.TemporaryDirectory() as keep:
             make_plans(args, [row], keep)
             good = row.plan is not None and os.path.getsize(row.plan["ptx"]) > 0
-            if good:
-                class NoDriver:
-                    pass
-                names = {p["name"]: 4096 for p in row.plan["params"]}
-                names.update({t["name"]: 4096 for t in row.plan.get("temps", [])}, **{"$messages": 4096})
-                made = Launches(NoDriver(), [None] * len(row.plan["launches"]), row.plan, names)
-                good = all(len(a) == len(launch["args"]) for a, launch in zip(made.keep, row.plan["launches"]))
+            good = good and made_of(row.plan)
             ok(good, f"plan of {op.name}" + (f": {row.error}" if row.error else ""))
 
 

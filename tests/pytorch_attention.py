@@ -16,7 +16,6 @@ what the rival's time over kaio's lies. Exit status: 0; 1 a result is wrong; 2 u
 
 import argparse
 import csv
-import ctypes
 import json
 import os
 import random
@@ -26,6 +25,7 @@ import tempfile
 import time
 
 import pytorch as base
+from pytorch_driver import MAP_TYPE, SWIZZLE
 
 SYNC = "{mma: sync}"
 DECODING = ("decode", "paged")
@@ -51,44 +51,6 @@ def plans_of(args, keep):
     return plans
 
 
-MAP_TYPE = {"u8": 0, "e4m3": 0, "e5m2": 0, "i8": 0, "f16": 6, "f32": 7, "bf16": 9, "tf32": 10}
-SWIZZLE = {0: 0, 32: 1, 64: 2, 128: 3}
-
-
-def encode_map(driver, arg, address):
-    """A tensor map at an address that 64 divides, and what keeps it alive."""
-    memory = ctypes.create_string_buffer(192)
-    at = (ctypes.addressof(memory) + 63) // 64 * 64
-    rank = len(arg["dims"])
-    driver.check(driver.cu.cuTensorMapEncodeTiled(
-        ctypes.c_void_p(at), MAP_TYPE[arg["type"]], rank, ctypes.c_void_p(address + arg["at"]),
-        (ctypes.c_uint64 * rank)(*arg["dims"]), (ctypes.c_uint64 * rank)(*arg["strides"]),
-        (ctypes.c_uint32 * rank)(*arg["box"]), (ctypes.c_uint32 * rank)(*[1] * rank), 0, SWIZZLE[arg["swizzle"]], 2, 0),
-        "cuTensorMapEncodeTiled")
-    return at, memory
-
-
-class Launches(base.Launches):
-    """Launches whose arguments may be tensor maps."""
-
-    def __init__(self, driver, functions, plan, address):
-        self.driver, self.functions, self.plan, self.keep, self.params = driver, functions, plan, [], []
-        for launch in plan["launches"]:
-            cells = [self.cell(arg, address) for arg in launch["args"]]
-            self.params.append((ctypes.c_void_p * max(len(cells), 1))(*cells))
-
-    def cell(self, arg, address):
-        if arg["kind"] == "map":
-            at, memory = encode_map(self.driver, arg, address[arg["name"]])
-        else:
-            value = address[arg.get("name", "$messages")] if arg["kind"] in ("buffer", "temp", "messages") else arg["value"]
-            data = base.pack("u64" if arg["kind"] in ("buffer", "temp", "messages") else arg["type"], value)
-            memory = ctypes.create_string_buffer(data, max(len(data), 8))
-            at = ctypes.addressof(memory)
-        self.keep.append(memory)
-        return at
-
-
 class Kaio:
     """A plan over all sets of inputs; its outputs are its own."""
 
@@ -105,7 +67,7 @@ class Kaio:
                        for p in plan["params"] if p["mode"] == "out"}
             address = dict(shared, **{k: t.data_ptr() for k, t in {**inputs, **outputs}.items()})
             self.outputs.append(outputs)
-            self.runs.append(Launches(driver, functions, plan, address))
+            self.runs.append(base.Launches(driver, functions, plan, address))
 
     def zeros(self, n):
         self.keep.append(self.torch.zeros(n, dtype=self.torch.uint8, device="cuda"))

@@ -441,7 +441,21 @@ END
 @test "the comparison with PyTorch passes its own test" {
     python3 "$KAIO_SRCDIR/tests/pytorch.py" --self-test --bench "$(command -v kaio-bench)" --specs "$KAIO_SRCDIR/specs" >tap
     ! grep '^not ok' tap || false
-    [ "$(grep -c '^ok .* plan of ' tap)" -ge 20 ]
+    [ "$(grep -c '^ok .* plan of ' tap)" -ge 50 ]
+}
+
+@test "the comparison with PyTorch draws operations, each by its number and seed" {
+    pytorch() { python3 "$KAIO_SRCDIR/tests/pytorch.py" --bench "$(command -v kaio-bench)" --specs "$KAIO_SRCDIR/specs" "$@"; }
+    pytorch --random 20 --seed 3 --list >list
+    [ "$(wc -l <list)" = 20 ]
+    pytorch --random 40 --seed 3 --list | head -n 20 | diff list -
+    ! pytorch --random 20 --seed 4 --list | diff -q list - || false
+    run -0 pytorch --random 5 --family pooling --list
+    [[ ${lines[4]} == "pooling_4 "* ]]
+    run -2 pytorch --random 5 --family pool --list
+    [[ $output == *"unknown family 'pool'; there are convolution, "* ]]
+    run -2 pytorch --random 5 --op softmax
+    [[ $output == *"--random goes with none of --op, "* ]]
 }
 
 @test "the comparison of attention with PyTorch finds in every plan what its launches need" {
