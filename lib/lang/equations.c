@@ -89,7 +89,8 @@ static bool declare_left_index(struct context *x, const struct lang_equation *eq
     return false;
 }
 
-/* Extents of the left side's indices: declared (outputs), written, or found on the right. */
+/* Extents of the left side's indices: declared (outputs), written, found on the right, or said by
+ * those who read it. */
 static bool left_ranges(struct context *x, struct equation_syntax *s)
 {
     struct lang_equation *eq = s->eq;
@@ -112,7 +113,8 @@ static bool left_ranges(struct context *x, struct equation_syntax *s)
             i->dims = &sym->dims[k];
             continue;
         }
-        if (!check_index_range(&x->c, i, eq->rhs)) {
+        if (!(index_has_range(&x->c, i, eq->rhs) ? check_index_range(&x->c, i, eq->rhs)
+                                                 : range_by_uses(&x->c, &x->text, eq, k))) {
             good = false;
             continue;
         }

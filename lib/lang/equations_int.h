@@ -33,4 +33,9 @@ bool parse_equations(struct arena *a, struct span text, const struct lang_types 
 bool order_equations(struct arena *a, struct equation_text *t, const struct lang_options *opt,
                      size_t *order, struct diags *d);
 
+/* How far index k of an intermediate runs, which its right side does not say, by how it is read.
+ * False with an error. */
+bool range_by_uses(struct checker *c, const struct equation_text *text,
+                   const struct lang_equation *eq, uint32_t k);
+
 #endif

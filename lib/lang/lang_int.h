@@ -237,9 +237,14 @@ bool check_subscripts(struct checker *c, struct lang_expr *e);
 /* The index's range is checked and its extent, if not written, found in `within`. */
 bool check_index_range(struct checker *c, struct lang_symbol *index,
                        const struct lang_expr *within);
-/* Will that succeed? */
+/* The extent of what an index of that name subscripts by itself; NULL: nothing. */
+struct lang_expr *index_extent(const struct checker *c, const char *name,
+                               const struct lang_expr *within);
+/* Will check_index_range() succeed? */
 bool index_has_range(const struct checker *c, const struct lang_symbol *index,
                      const struct lang_expr *within);
+/* Checks the end of a written range. */
+bool check_bound(struct checker *c, struct lang_expr *e);
 /* Is the range the extent, or surely less (n in n + 1)? */
 bool range_is_within(const struct lang_expr *range, const struct lang_expr *extent);
 /* What in e the launch does not know: all but constants, dimensions, integer parameters and

@@ -29,7 +29,7 @@ static struct lang_expr *find_extent(const struct checker *c, const struct lang_
     return found;
 }
 
-static bool check_bound(struct checker *c, struct lang_expr *e)
+bool check_bound(struct checker *c, struct lang_expr *e)
 {
     if (!check_expr(c, e) || !check_integer(c, e, "a range's end"))
         return false;
@@ -37,10 +37,17 @@ static bool check_bound(struct checker *c, struct lang_expr *e)
     return true;
 }
 
+struct lang_expr *index_extent(const struct checker *c, const char *name,
+                               const struct lang_expr *within)
+{
+    struct lang_expr *extent = find_extent(c, within, name, false);
+    return extent ? extent : find_extent(c, within, name, true);
+}
+
 bool index_has_range(const struct checker *c, const struct lang_symbol *index,
                      const struct lang_expr *within)
 {
-    return index->written || find_extent(c, within, index->name, true);
+    return index->written || index_extent(c, index->name, within);
 }
 
 bool check_index_range(struct checker *c, struct lang_symbol *index, const struct lang_expr *within)
@@ -49,9 +56,7 @@ bool check_index_range(struct checker *c, struct lang_symbol *index, const struc
         bool good = !index->low || check_bound(c, index->low);
         return check_bound(c, index->dims[0]) && good;
     }
-    struct lang_expr *extent = find_extent(c, within, index->name, false);
-    if (!extent)
-        extent = find_extent(c, within, index->name, true);
+    struct lang_expr *extent = index_extent(c, index->name, within);
     if (!extent)
         return diag_error(c->d, index->span,
                           "nothing says how far '%s' runs; write its range, as in '%s < n'",

@@ -56,3 +56,34 @@ END
     run -0 kaio-verify --run -d cpu k.yaml -D batch=2 -D channels=5 -D h=11 -D w=13 -D k=3
     [[ $output == *"198 compared, all equal"*"passed, 0 failed, 0 skipped" ]]
 }
+
+# Emits a spec of params and equations with the range and without, and compares.
+same_as_written() { # EQUATIONS WITH-RANGES
+    printf 'kernel: k\nparams:\n  x: in f32[n, h]\n  w: in f32[3]\n  y: out f32[n, h]\n  s: u32 = 2\ncompute: |\n' |
+        tee written.yaml >said.yaml
+    sed 's/^/  /' <<<"$1" >>said.yaml
+    sed 's/^/  /' <<<"$2" >>written.yaml
+    kaio-emit -t sm_90 written.yaml | grep -v '^//@ source' >written.ptx
+    kaio-emit -t sm_90 said.yaml | grep -v '^//@ source' | diff written.ptx -
+}
+
+@test "a range that is not written is that of the indices by which the intermediate is read" {
+    # by a result's index, by a sum's, by several that agree, and by an intermediate that others read
+    same_as_written $'t[r,i] = sum[u < 3](pad(x[r, i + u - 1], 0) * w[u])\ny[r,i] = exp(t[r,i])' \
+        $'t[r, i < h] = sum[u < 3](pad(x[r, i + u - 1], 0) * w[u])\ny[r,i] = exp(t[r,i])'
+    same_as_written $'t[r,i] = pad(x[r, i + 1], 0)\ny[r,j] = x[r,j] * sum[i < h](t[r,i])' \
+        $'t[r, i < h] = pad(x[r, i + 1], 0)\ny[r,j] = x[r,j] * sum[i < h](t[r,i])'
+    same_as_written $'t[q] = w[q + 0] * 2\ny[r,j] = x[r,j] * sum[u](t[u] * w[u])' \
+        $'t[q < 3] = w[q + 0] * 2\ny[r,j] = x[r,j] * sum[u](t[u] * w[u])'
+    same_as_written $'t[r,i] = pad(x[r, i + 1], 0)\nm[r] = max[i < h](t[r,i])\ny[r,j] = t[r,j] - m[r] + t[r,0] + pad(t[r, j - 1], 0)' \
+        $'t[r, i < h] = pad(x[r, i + 1], 0)\nm[r] = max[i < h](t[r,i])\ny[r,j] = t[r,j] - m[r] + t[r,0] + pad(t[r, j - 1], 0)'
+    same_as_written $'t[r,i] = pad(x[r, i + 1], 0)\nv[r,i] = t[r,i] * 2\ny[r,j] = v[r,j] + 1' \
+        $'t[r, i < h] = pad(x[r, i + 1], 0)\nv[r,i] = t[r,i] * 2\ny[r,j] = v[r,j] + 1'
+    # neither a range that depends on an index nor one that begins elsewhere says anything
+    for range in 'q < j + 1' 'q in 1..h'; do
+        printf 'kernel: k\nparams:\n  x: in f32[n, h]\n  y: out f32[n, h]\ncompute: |\n  t[r,i] = pad(x[r, i + 1], 0)\n  y[r,j] = sum[%s](t[r,q])\n' \
+            "$range" >k.yaml
+        run -2 kaio-emit k.yaml
+        [[ $output == *"nothing says how far 'i' runs"* ]]
+    done
+}
