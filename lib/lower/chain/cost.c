@@ -197,7 +197,7 @@ static void count_work(struct job *k)
     for (uint32_t i = 0; i < f->nstream; i++) {
         const struct chain_stream *s = &f->stream[i];
         double work = 0, exponentials = 0;
-        if (s->has_column)
+        if (s->has_column && s->npart)
             add_work(k->t, s->part[0].e, &work, &exponentials);
         else
             add_work(k->t, s->term, &work, &exponentials);
@@ -239,7 +239,7 @@ static struct job job_of(const struct chain_tensor *t, const struct chain_plan *
     const struct chain_form *f = t->f;
     struct job k = {.t = t, .p = p, .rows = 1, .batches = 1, .all = true};
     const struct lang_symbol *rows = chain_rows_index(t, p->packs);
-    k.j = extent_or(f->j->dims[0], &k.all);
+    k.j = f->ends ? extent_or(f->j->dims[0], &k.all) : 1;
     k.rows = rows ? extent_or(rows->dims[0], &k.all) : 1;
     for (uint32_t a = 0; a < f->nrow; a++)
         if (a != t->i)
