@@ -429,7 +429,7 @@ struct cg_val cg_special(struct cg *g, enum lang_special s);
 struct cg_val cg_thread_number(struct cg *g);
 
 /* A hidden buffer "$name" of the runner's, extents as the launch computes them. is_zero: zero at
- * the first launch; the launches must leave it so. cg_param_of() gives its address. Where an
+ * the first launch; each finds what the one before left. cg_param_of() gives its address. Where an
  * intermediate of the spec has this name the buffer gets another, so that a temp with an
  * intermediate's name holds that intermediate. */
 const struct lang_symbol *cg_temp(struct cg *g, const char *name, enum dtype type, uint32_t rank,

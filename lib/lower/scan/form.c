@@ -333,7 +333,9 @@ static bool walk_prefix(struct walk *w, const struct lang_expr *e)
                            w->reads_own ? "what is updated in place" : "what may not be there");
     f->result[f->nresult++] = (struct scan_result){e, r.exclusive, r.bound};
     f->has_segments |= r.bound != NULL;
+    const bool is_arg = e->reduce == RED_ARGMAX || e->reduce == RED_ARGMIN;
     f->registers += (dtype_bits(e->args[0]->type) > 32 ? 2U : 1U) + (r.bound ? 3U : 0U);
+    f->registers += is_arg ? 2U : 0U;
     return true;
 }
 

@@ -12,10 +12,11 @@
  * there and all nearer ones' sums are; to that it adds these, the furthest first. That is what
  * upto[g - 1] is, bit by bit, whatever was there in time.
  *
- * What is left is in words of 64 bits: 32 of a value, and above them a 1. So each says for itself
- * that it is there, and relaxed loads and stores will do. Blocks that have read all count
- * themselves; the last of a group clears its tiles' totals, and the last of all the groups', so
- * that the next launch finds zeros. That count is acquire and release.
+ * What is left is in words of 64 bits: 32 of a value, and above them the launch's number. So each
+ * says for itself that it is there, and relaxed loads and stores will do; and what former launches
+ * left need not be cleared, for which a block would have to wait until its stores are done. The
+ * counter has that number above the tile's: who takes the last tile sets it to 0 and counts the
+ * launch. Numbers begin with 1, since all is zero before the first launch.
  */
 #include <config.h>
 
@@ -26,7 +27,8 @@
 enum { GROUP = 32, WORDS = 2 * SCAN_PARTS };
 
 struct scan_memory {
-    const struct lang_symbol *turn, *totals, *sums, *upto, *seen, *done;
+    const struct lang_symbol *turn, *totals, *sums, *upto;
+    struct cg_val launch; /* its number */
 };
 
 static const char relaxed[] = ".relaxed.gpu";
@@ -94,7 +96,8 @@ static void publish(struct scan *s, const struct lang_symbol *t, struct cg_val n
     struct cg_place_of at = place_of(s, t, number);
     to_words(s, x, word);
     for (uint32_t w = 0; w < words_of(s); w++) {
-        struct ptx_operand half[2] = {ptx_r(cg_reg(g, word[w])), ptx_r(cg_reg(g, cg_u32(1)))};
+        struct ptx_operand half[2] = {ptx_r(cg_reg(g, word[w])),
+                                      ptx_r(cg_reg(g, s->memory->launch))};
         const struct cg_val both = cg_value(DT_U64, cg_new(g, DT_U64));
         PTX(&g->b, "mov.b64", both.op, ptx_vec(&g->b, 2, half));
         cg_store_at(g, DT_U64, at, both);
@@ -102,21 +105,22 @@ static void publish(struct scan *s, const struct lang_symbol *t, struct cg_val n
     }
 }
 
-/* Loads a state's words, which are assigned; 1 where all are there, else 0. */
+/* Loads a state's words, which are assigned; 0 where all are there. */
 static struct cg_val look(struct scan *s, struct cg_place_of at, const int32_t *word)
 {
     struct cg *g = s->g;
-    struct cg_val all = cg_u32(1);
+    struct cg_val missing = cg_u32(0);
     for (uint32_t w = 0; w < words_of(s); w++) {
         const struct cg_val both = cg_load_at(g, DT_U64, false, at);
         struct ptx_operand half[2] = {ptx_r(cg_new(g, DT_U32)), ptx_r(cg_new(g, DT_U32))};
         PTX(&g->b, "mov.b64", ptx_vec(&g->b, 2, half), both.op);
         cg_move(g, word[w], cg_value(DT_U32, half[0].reg));
-        all = w ? cg_binary(g, OP_AND, all, cg_value(DT_U32, half[1].reg))
-                : cg_value(DT_U32, half[1].reg);
+        const struct cg_val other =
+            cg_binary(g, OP_XOR, cg_value(DT_U32, half[1].reg), s->memory->launch);
+        missing = w ? cg_binary(g, OP_OR, missing, other) : other;
         at.offset += 8;
     }
-    return all;
+    return missing;
 }
 
 static void open_words(struct scan *s, int32_t *word)
@@ -142,23 +146,11 @@ static struct scan_memory *name_memory(struct scan *s)
     struct lang_expr *groups = lx_mul(g->a, s->p->rows.e, groups_of_row(g, s->p));
     struct lang_expr *words = lx_mul_int(g->a, groups, words_of(s));
     struct lang_expr *totals = lx_mul_int(g->a, words, GROUP);
-    m->turn = cg_temp(g, "turn", DT_U32, 1, &one, true);
-    m->done = cg_temp(g, "done", DT_U32, 1, &one, true);
-    m->seen = cg_temp(g, "seen", DT_U32, 1, &groups, true);
+    m->turn = cg_temp(g, "turn", DT_U64, 1, &one, true);
     m->totals = cg_temp(g, "totals", DT_U64, 1, &totals, true);
     m->sums = cg_temp(g, "sums", DT_U64, 1, &words, true);
     m->upto = cg_temp(g, "upto", DT_U64, 1, &words, true);
     return m;
-}
-
-/* Counts at a counter that wraps to 0 behind `last`; what it was before. */
-static struct cg_val count(struct cg *g, const char *how, const struct lang_symbol *t,
-                           struct cg_val at, struct cg_val last)
-{
-    const struct cg_place_of place = cg_address(g, t, cg_index(g, at));
-    const int32_t before = cg_new(g, DT_U32);
-    PTX(&g->b, how, ptx_r(before), cg_mem(place), cg_op(g, last));
-    return cg_value(DT_U32, before);
 }
 
 static struct cg_val less_one(struct cg *g, struct cg_val n)
@@ -166,27 +158,49 @@ static struct cg_val less_one(struct cg *g, struct cg_val n)
     return cg_binary(g, OP_SUB, n, cg_u32(1));
 }
 
+/* Takes the next tile; leaves its number and the launch's at the place. */
+static void take_tile(struct scan *s, struct cg_place_of at)
+{
+    struct cg *g = s->g;
+    const uint32_t more = cg_label(g, "more");
+    const struct ptx_operand turn = cg_mem(cg_address(g, s->memory->turn, cg_index(g, cg_u32(0))));
+    const struct cg_val was = cg_value(DT_U64, cg_new(g, DT_U64));
+    PTX(&g->b, "atom.relaxed.gpu.global.add.u64", was.op, turn, cg_op(g, cg_int(DT_U64, 1)));
+    struct ptx_operand half[2] = {ptx_r(cg_new(g, DT_U32)), ptx_r(cg_new(g, DT_U32))};
+    PTX(&g->b, "mov.b64", ptx_vec(&g->b, 2, half), was.op);
+    const struct cg_val number = cg_value(DT_U32, half[0].reg);
+    cg_store_at(g, DT_U32, at, number);
+    at.offset += 4;
+    cg_store_at(g, DT_U32, at, cg_add(g, cg_value(DT_U32, half[1].reg), cg_u32(1)));
+    const struct cg_val blocks = scan_number(g, s->p->blocks);
+    const size_t mark = cg_scope_open(g);
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_NE, number, less_one(g, blocks))), true, more);
+    const struct cg_val next =
+        cg_binary(g, OP_SUB, cg_int(DT_U64, INT64_C(1) << 32), cg_convert(g, blocks, DT_U64));
+    PTX(&g->b, "red.relaxed.gpu.global.add.u64", turn, cg_op(g, next));
+    cg_scope_close(g, mark);
+    cg_place(g, more);
+}
+
 void scan_take_tile(struct scan *s, struct scan_look *l)
 {
     struct cg *g = s->g;
     const size_t from = g->func->items.n;
-    struct ptx_var *var = ptx_array_new(&g->b, PTX_SHARED, "$tile", PTX_B32, 4, 1);
+    struct ptx_var *var = ptx_array_new(&g->b, PTX_SHARED, "$tile", PTX_B32, 8, 2);
     cg_to_prologue(g, from, 3000001);
     const uint32_t taken = cg_label(g, "taken");
     const struct cg_val tid = cg_special(g, SP_TID_X);
-    const struct cg_place_of at = {.space = CG_SHARED,
-                                   .base = CG(g, PTX_B32, "mov.u32", ptx_sym(var))};
+    struct cg_place_of at = {.space = CG_SHARED, .base = CG(g, PTX_B32, "mov.u32", ptx_sym(var))};
     s->memory = name_memory(s);
-    const struct cg_val blocks = scan_number(g, s->p->blocks);
     const size_t mark = cg_scope_open(g);
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_NE, tid, cg_u32(0))), true, taken);
-    cg_store_at(g, DT_U32, at,
-                count(g, "atom.relaxed.gpu.global.inc.u32", s->memory->turn, cg_u32(0),
-                      less_one(g, blocks)));
+    take_tile(s, at);
     cg_scope_close(g, mark);
     cg_place(g, taken);
     PTX(&g->b, "bar.sync", ptx_imm(0));
     const struct cg_val number = cg_load_at(g, DT_U32, false, at);
+    at.offset += 4;
+    s->memory->launch = cg_load_at(g, DT_U32, false, at);
     struct cg_val row, tile;
     cg_divmod(g, cg_index(g, number), cg_index(g, scan_number(g, s->p->tiles)), &row, &tile);
     l->row = cg_convert(g, row, DT_U32);
@@ -216,8 +230,8 @@ static struct scan_state look_in_group(struct scan *s, const struct scan_look *l
     const size_t mark = cg_scope_open(g);
     cg_place(g, again);
     cg_loop_head(g);
-    const struct cg_val all = look(s, at, word);
-    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_EQ, all, cg_u32(0))), true, again);
+    const struct cg_val missing = look(s, at, word);
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_NE, missing, cg_u32(0))), true, again);
     cg_scope_close(g, mark);
     cg_place(g, there);
     PTX(&g->b, "bar.warp.sync", ptx_imm(UINT32_MAX));
@@ -246,21 +260,20 @@ static void wait_for_groups(struct scan *s, const struct scan_look *l, struct cg
     const uint32_t again = cg_label(g, "wait"), asked = cg_label(g, "asked");
     const struct cg_val exists = cg_binary(g, OP_LT, lane, l->group);
     const struct cg_val number = cg_binary(g, OP_SUB, less_one(g, l->here), lane);
-    const int32_t has_sum = cg_new_mutable(g, DT_U32), has_upto = cg_new_mutable(g, DT_U32);
+    const int32_t no_sum = cg_new_mutable(g, DT_U32), no_upto = cg_new_mutable(g, DT_U32);
     size_t mark = cg_scope_open(g);
     cg_place(g, again);
     cg_loop_head(g);
-    cg_move(g, has_sum, cg_u32(1));
-    cg_move(g, has_upto, cg_u32(1));
+    cg_move(g, no_sum, cg_u32(0));
+    cg_move(g, no_upto, cg_u32(0));
     cg_jump_if(g, cg_reg(g, exists), false, asked);
     const size_t inner = cg_scope_open(g);
-    cg_move(g, has_upto, look(s, place_of(s, s->memory->upto, number), upto));
-    cg_move(g, has_sum, look(s, place_of(s, s->memory->sums, number), sum));
+    cg_move(g, no_upto, look(s, place_of(s, s->memory->upto, number), upto));
+    cg_move(g, no_sum, look(s, place_of(s, s->memory->sums, number), sum));
     cg_scope_close(g, inner);
     cg_place(g, asked);
-    const struct cg_val ends =
-        ballot(g, cg_binary(g, OP_NE, cg_value(DT_U32, has_upto), cg_u32(0)));
-    const struct cg_val sums = ballot(g, cg_binary(g, OP_NE, cg_value(DT_U32, has_sum), cg_u32(0)));
+    const struct cg_val ends = ballot(g, cg_binary(g, OP_EQ, cg_value(DT_U32, no_upto), cg_u32(0)));
+    const struct cg_val sums = ballot(g, cg_binary(g, OP_EQ, cg_value(DT_U32, no_sum), cg_u32(0)));
     /* the lowest bit of ends, less 1: those below it */
     const struct cg_val least = cg_binary(g, OP_AND, ends, cg_binary(g, OP_SUB, cg_u32(0), ends));
     const struct cg_val below = less_one(g, least);
@@ -370,54 +383,4 @@ struct scan_state scan_look_back(struct scan *s, const struct scan_look *l, stru
     PTX(&g->b, "bar.sync", ptx_imm(0));
     scan_fetch(s, slot, 1, &before);
     return before;
-}
-
-/* ---- clearing -------------------------------------------------------------------------------- */
-
-/* Counts the warp; jumps unless it is the last of so many. */
-static void count_warp(struct cg *g, const struct lang_symbol *t, struct cg_val at,
-                       struct cg_val lane, struct cg_val last, uint32_t skip)
-{
-    const int32_t before = cg_new_mutable(g, DT_U32);
-    const uint32_t counted = cg_label(g, "counted");
-    cg_move(g, before, cg_u32(0));
-    PTX(&g->b, "bar.warp.sync", ptx_imm(UINT32_MAX));
-    const size_t mark = cg_scope_open(g);
-    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_NE, lane, cg_u32(0))), true, counted);
-    cg_move(g, before, count(g, "atom.acq_rel.gpu.global.inc.u32", t, at, last));
-    cg_scope_close(g, mark);
-    cg_place(g, counted);
-    PTX(&g->b, "bar.warp.sync", ptx_imm(UINT32_MAX));
-    const struct cg_val was = shuffle(g, SHUFFLE_IDX, cg_value(DT_U32, before), ptx_imm(0),
-                                      ptx_imm(31), ptx_imm(UINT32_MAX), NULL);
-    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_NE, was, last)), true, skip);
-}
-
-static void clear(struct scan *s, const struct lang_symbol *t, struct cg_val number)
-{
-    struct cg_place_of at = place_of(s, t, number);
-    for (uint32_t w = 0; w < words_of(s); w++, at.offset += 8)
-        cg_store_at(s->g, DT_U64, at, cg_int(DT_U64, 0));
-}
-
-void scan_clear(struct scan *s, const struct scan_look *l)
-{
-    struct cg *g = s->g;
-    const struct scan_memory *m = s->memory;
-    const struct cg_val lane = cg_special(g, SP_LANEID), tid = cg_special(g, SP_TID_X);
-    const struct cg_val tiles = scan_number(g, s->p->tiles);
-    const struct cg_val groups =
-        scan_number(g, scan_count(lx_mul(g->a, s->p->rows.e, groups_of_row(g, s->p))));
-    struct cg_for loop;
-    g->exit_used = true;
-    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, tid, cg_u32(32))), true, g->exit);
-    struct cg_val n = cg_binary(g, OP_SUB, tiles, cg_mul(g, l->group, GROUP));
-    n = cg_minmax(g, false, n, cg_u32(GROUP));
-    count_warp(g, m->seen, l->here, lane, less_one(g, n), g->exit);
-    clear(s, m->totals, cg_weighted(g, l->here, GROUP, lane, 1));
-    count_warp(g, m->done, cg_u32(0), lane, less_one(g, groups), g->exit);
-    cg_for_open(g, &loop, "clear", "cleared", lane, &groups);
-    clear(s, m->sums, cg_value(DT_U32, loop.at));
-    clear(s, m->upto, cg_value(DT_U32, loop.at));
-    cg_for_close(g, &loop, cg_u32(32), &groups);
 }

@@ -6,15 +6,23 @@
 
 /* BLOCK: threads. REGISTERS: of what a thread holds. HELD: vectors of a thread that are on their
  * way together, and single elements. FEW_ROWS: so few that a block for each leaves much of a
- * machine of 132 multiprocessors idle, where rows are longer than LONG tiles. BUSY: threads that
- * keep it busy. DEEP: threads below each other. GROUP: tiles whose totals are added up at once, and
- * groups of such (scan/look.c). */
+ * machine of 132 multiprocessors idle, where rows are longer than LONG tiles. MANY_TILES: large
+ * ones, of HELD_LARGE vectors, enough for that machine's multiprocessors; blocks wait less for each
+ * other then. LEAST_THREADS: for which a multiprocessor must have room there, where a thread holds
+ * SIMPLE things, and LEAST_KNOWN where the code need not ask whether a vector exists. BUSY: threads
+ * that keep the machine busy. DEEP: threads below each other. GROUP: tiles whose totals are added
+ * up at once, and groups of such (scan/look.c). */
 enum {
     BLOCK = 256,
     MOST_BLOCK = 512,
     REGISTERS = 100,
     HELD = 4,
     HELD_SINGLE = 8,
+    HELD_LARGE = 8,
+    MANY_TILES = 528,
+    LEAST_THREADS = 768,
+    LEAST_KNOWN = 1024,
+    SIMPLE = 3,
     FEW_ROWS = 264,
     LONG = 2,
     BUSY = 65536,
@@ -107,10 +115,18 @@ static struct scan_plan by_team(struct cg *g, struct scan_plan p, const struct s
     return p;
 }
 
-static struct scan_plan by_blocks(struct cg *g, struct scan_plan p, const struct scan_options *want)
+/* block, held: the largest that there may be. */
+static struct scan_plan by_blocks(struct cg *g, const struct scan_form *f, struct scan_plan p,
+                                  const struct scan_options *want, uint32_t block, uint32_t held)
 {
     p.way = SCAN_BY_BLOCKS;
-    p.block = p.threads = want->block > 32 ? want->block : BLOCK;
+    p.block = p.threads = want->block > 32 ? want->block : block;
+    while (!want->held && p.held < held && 2 * p.held * p.lanes * f->registers <= REGISTERS)
+        p.held *= 2;
+    const uint32_t least = p.length.is_known ? LEAST_KNOWN : LEAST_THREADS;
+    if (f->registers <= SIMPLE && !f->reads_else && p.held * p.lanes <= HELD_LARGE * 128 / 32 &&
+        p.block <= least)
+        p.least = least / p.block;
     p.tiles = ceiling(g, p.length, p.threads * p.held);
     p.blocks = scan_count(lx_mul(g->a, p.rows.e, p.tiles.e));
     return p;
@@ -148,13 +164,20 @@ static bool add_rows(struct cg *g, const struct scan_form *f, const struct scan_
     struct lang_expr *whole = lx_is_multiple(g->a, f->extent[f->axis], lanes);
     if (want->threads)
         return add(list, n, by_team(g, p, want, want->threads), whole);
-    const struct scan_plan shared = by_blocks(g, p, want);
+    const struct scan_plan large =
+        by_blocks(g, f, p, want, p.length.is_known ? MOST_BLOCK : BLOCK, HELD_LARGE);
+    const struct scan_plan shared = by_blocks(g, f, p, want, BLOCK, HELD);
     struct lang_expr *few =
         lx_and(g->a, lx_at_most(g->a, p.rows.e, FEW_ROWS),
                lx_at_least(g->a, p.length.e, LONG * (int64_t)shared.threads * shared.held + 1));
     if (want->split)
         few = lx_bool(g->a, want->split > 1);
-    if (!add(list, n, shared, lx_and(g->a, whole, few)))
+    few = lx_and(g->a, whole, few);
+    struct lang_expr *many = lx_at_least(g->a, large.blocks.e, MANY_TILES);
+    if ((large.block != shared.block || large.held != shared.held) &&
+        !add(list, n, large, lx_and(g->a, few, many)))
+        return false;
+    if (!add(list, n, shared, few))
         return false;
     struct lang_expr *is_long =
         lx_and(g->a, whole, lx_at_least(g->a, p.length.e, 32 * (int64_t)p.held + 1));

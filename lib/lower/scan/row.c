@@ -36,12 +36,14 @@ static void place_vectors(struct rows *r, struct cg_val tile)
     struct cg_val own = cg_weighted(g, r->warp, 32 * p->held, r->lane, 1);
     if (r->warps == 1)
         own = r->lane;
+    struct cg_val vector = cg_add(g, start, own);
+    if (s->f->reversed)
+        vector = cg_binary(g, OP_SUB, cg_binary(g, OP_SUB, length, cg_u32(1)), vector);
+    const struct cg_val first = cg_index(g, cg_mul(g, vector, p->lanes));
     for (uint32_t j = 0; j < p->held; j++) {
         const struct cg_val at = cg_add(g, own, cg_u32(j * r->width));
-        struct cg_val vector = cg_add(g, start, at);
-        if (s->f->reversed)
-            vector = cg_binary(g, OP_SUB, cg_binary(g, OP_SUB, length, cg_u32(1)), vector);
-        s->position[j] = cg_index(g, cg_mul(g, vector, p->lanes));
+        const int64_t by = (int64_t)j * r->width * p->lanes;
+        s->position[j] = cg_add(g, first, cg_int(DT_I64, s->f->reversed ? -by : by));
         struct cg_val exists = cg_binary(g, OP_LAND, r->has_row, cg_binary(g, OP_LT, at, rest));
         if (p->length.is_known && p->length.n % all == 0)
             exists = r->has_row;
@@ -195,7 +197,6 @@ static void tile_of_many(struct rows *r, struct scan_look *l)
     const struct scan_state before = scan_look_back(s, l, total);
     r->before = scan_meet(s, before, r->before);
     store_vectors(r);
-    scan_clear(s, l);
 }
 
 /* ---- all ------------------------------------------------------------------------------------- */

@@ -123,6 +123,7 @@ struct scan_plan {
     struct scan_count length; /* vectors along the scanned axis, or elements */
     struct scan_count tiles;  /* of a row */
     struct scan_count blocks;
+    uint32_t least;         /* blocks of a multiprocessor at least; 0: any number */
     struct lang_expr *when; /* NULL: always */
     const char *entry;
 };
@@ -216,7 +217,5 @@ struct scan_look {
 void scan_take_tile(struct scan *s, struct scan_look *l);
 struct scan_state scan_look_back(struct scan *s, const struct scan_look *l,
                                  struct scan_state total);
-/* Behind everything: what was left for others is cleared when all have read it. */
-void scan_clear(struct scan *s, const struct scan_look *l);
 
 #endif

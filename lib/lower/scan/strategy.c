@@ -86,6 +86,7 @@ static void lower_entry(struct cg *g, const struct scan_form *f, struct scan_pla
     if (p->when)
         variant_require(&when, p->when);
     variant_begin(g, all, part[p->way], p->block);
+    g->func->minnctapersm = p->least;
     p->entry = g->func->name;
     explain(g, f, p);
     cg_at(g, f->stage->eq[0]->span);
