@@ -44,7 +44,7 @@ strategies() { # what computes each stage of k.yaml
 @test "a long row has a block for each tile, a short one lanes of a warp, and columns threads of their own" {
     kernel 'x: in f32[r, n]; y: out f32[r, n]' 'y[i, j] = sum[k in 0..j + 1](x[i, k])' >k.yaml
     run -0 kaio-emit --explain -v -D r=1 -D n=67108864 k.yaml
-    [[ $output == *"along n, a block of 512 threads for each tile of a row, 8 x 4 elements of each"* ]]
+    [[ $output == *"along n, a block of 1024 threads for each tile of a row, 8 x 4 elements of each"* ]]
     run -0 kaio-emit --explain -v -D r=1 -D n=1048576 k.yaml
     [[ $output == *"along n, a block of 256 threads for each tile of a row, 4 x 4 elements of each"* ]]
     run -0 kaio-emit --explain -v -D r=8192 -D n=8192 k.yaml

@@ -434,7 +434,7 @@ void cg_store_words(struct cg *g, enum dtype t, struct cg_place_of at, unsigned 
     for (unsigned i = 0; i < w.n; i++)
         reg[i] = dtype_bits(t) >= 32 ? ptx_r(cg_reg(g, v[i]))
                                      : cg_pack(g, t, per, v + (size_t)i * per);
-    cg_joined(what, sizeof what, "st.", cg_space_word(at.space), NULL);
+    cg_joined(what, sizeof what, "st.", cg_space_word(at.space), at.cache ? at.cache : "", NULL);
     move_words(g, what, at, w, reg, false);
 }
 

@@ -7,17 +7,18 @@
 /* BLOCK: threads. REGISTERS: of what a thread holds. HELD: vectors of a thread that are on their
  * way together, and single elements. FEW_ROWS: so few that a block for each leaves much of a
  * machine of 132 multiprocessors idle, where rows are longer than LONG tiles. MANY_TILES: large
- * ones, of HELD_LARGE vectors, enough for that machine's multiprocessors; blocks wait less for each
- * other then. LEAST_THREADS: for which a multiprocessor must have room there, where a thread holds
- * SIMPLE things, and LEAST_KNOWN where the code need not ask whether a vector exists. BUSY: threads
- * that keep the machine busy. DEEP: threads below each other. GROUP: tiles whose totals are added
- * up at once, and groups of such (scan/look.c). */
+ * ones, of BLOCK_LARGE threads and HELD_LARGE vectors, enough for that machine's multiprocessors;
+ * blocks wait less for each other then. LEAST_THREADS: for which a multiprocessor must have room
+ * there, where a thread holds SIMPLE things, and LEAST_KNOWN where the code need not ask whether a
+ * vector exists. BUSY: threads that keep the machine busy. DEEP: threads below each other. GROUP:
+ * tiles whose totals are added up at once, and groups of such (scan/look.c). */
 enum {
     BLOCK = 256,
     MOST_BLOCK = 512,
     REGISTERS = 100,
     HELD = 4,
     HELD_SINGLE = 8,
+    BLOCK_LARGE = 1024,
     HELD_LARGE = 8,
     MANY_TILES = 528,
     LEAST_THREADS = 768,
@@ -165,7 +166,7 @@ static bool add_rows(struct cg *g, const struct scan_form *f, const struct scan_
     if (want->threads)
         return add(list, n, by_team(g, p, want, want->threads), whole);
     const struct scan_plan large =
-        by_blocks(g, f, p, want, p.length.is_known ? MOST_BLOCK : BLOCK, HELD_LARGE);
+        by_blocks(g, f, p, want, p.length.is_known ? BLOCK_LARGE : BLOCK, HELD_LARGE);
     const struct scan_plan shared = by_blocks(g, f, p, want, BLOCK, HELD);
     struct lang_expr *few =
         lx_and(g->a, lx_at_most(g->a, p.rows.e, FEW_ROWS),

@@ -237,7 +237,9 @@ static void load_read(struct scan *s, uint32_t read, uint32_t j)
                 cg_binary(g, OP_SUB, s->n[r->axis[i]], cg_add(g, sub[i], cg_int(DT_I64, many)));
         }
     }
-    const struct cg_place_of at = cg_element(g, r->sym, r->sym->rank, sub);
+    struct cg_place_of at = cg_element(g, r->sym, r->sym->rank, sub);
+    if (s->p->way == SCAN_BY_BLOCKS && s->p->lanes > 1)
+        at.cache = cg_read_once(g, r->sym);
     if (s->p->lanes == 1)
         v[0] = cg_load(g, r->sym, at);
     else
@@ -452,7 +454,10 @@ static void store(struct scan *s, const struct lang_equation *eq, uint32_t j,
     memcpy(sub, s->sub, sizeof sub);
     sub[s->f->axis] = s->position[j];
     cg_at(g, eq->span);
-    const struct cg_place_of at = cg_element(g, eq->sym, eq->nindex, sub);
+    struct cg_place_of at = cg_element(g, eq->sym, eq->nindex, sub);
+    /* what one tile leaves behind is in the way of the next ones' totals */
+    if (s->p->way == SCAN_BY_BLOCKS && s->p->lanes > 1)
+        at.cache = cg_read_once(g, eq->sym);
     if (s->p->lanes == 1)
         cg_store(g, eq->sym, at, v[0]);
     else
