@@ -107,3 +107,12 @@ END
     [[ $output == *"left windows by TMA, right windows by threads"* ]]
     run -0 kaio-verify --run -d cpu --check --all --code=fixed --fill=normal -t sm_90a k.yaml
 }
+
+@test "narrow results get tall tiles, whose windows are fewer bytes for each product" {
+    kernel image >k.yaml
+    # measured: 192 x 64 40 us, 64 x 64 in clusters 56; 128 x 112 38, 128 x 128 27
+    run -0 kaio-emit -t sm_90a -v --explain -D T=f16 -D n=64 -D h=56 -D w=56 -D c=64 -D f=64 -D r=3 -D s=3 k.yaml
+    [[ $output == *"tiles 192 x 64 x 64"* || $output == *"tiles 256 x 64 x 64"* ]]
+    run -0 kaio-emit -t sm_90a -v --explain -D T=f16 -D n=64 -D h=7 -D w=7 -D c=512 -D f=512 -D r=3 -D s=3 k.yaml
+    [[ $output != *"x 112 x"* ]]
+}

@@ -70,6 +70,9 @@ struct figures {
     double cache_bytes; /* bytes in a nanosecond that the L2 cache gives to all multiprocessors */
     double multicast_weight; /* what a byte counts there that goes to several blocks: 1 is a byte
                                 for one */
+    double windows_weight;   /* what a byte counts there of windows that TMA copies: five tiles of
+                                convolutions of 56 x 56 and 28 x 28 pixels took 1.7 to 2.1 ns for
+                                each row of 128 bytes */
     double hbm_bytes;        /* bytes in a nanosecond from HBM */
     double hbm_bytes_each;   /* and of these what one multiprocessor can ask for */
     double kept_bytes;       /* bytes of the operands that stay in the cache beside what passes */
@@ -122,6 +125,7 @@ static const struct figures h100 = {
     .guessed = 0.15,
     .cache_bytes = 19800,
     .multicast_weight = 1.2,
+    .windows_weight = 2,
     .hbm_bytes = 3000,
     .hbm_bytes_each = 77,
     .kept_bytes = 40e6,
@@ -189,14 +193,18 @@ struct block {
     double rights;       /* operands of B; there is one of A, or several */
     double lefts;
     double right_bytes, left_bytes; /* of those in memory, of each in shared memory */
+    double asks[2];                 /* by side: the same, as the L2 cache is asked for it */
     double ghz;
 };
 
-static void count_operand(struct block *b, const struct matmul_operand *o)
+static void count_operand(struct block *b, uint32_t n)
 {
-    const bool a = o->side == MATMUL_A;
+    const struct matmul_operand *o = &b->f->operand[n];
+    const bool a = o->side == MATMUL_A, windows = !o->plain && matmul_wgmma_copies(b->f, b->p, n);
+    const double bytes = o->plain ? 1 : (double)o->bits / dtype_bits(o->type);
     *(a ? &b->lefts : &b->rights) += 1;
-    *(a ? &b->left_bytes : &b->right_bytes) += o->plain ? 1 : (double)o->bits / dtype_bits(o->type);
+    *(a ? &b->left_bytes : &b->right_bytes) += bytes;
+    b->asks[o->side] += windows && o->gather->boxes->im2col ? h100.windows_weight * bytes : bytes;
 }
 
 static struct block block_of(const struct matmul_form *f, const struct matmul_plan *p)
@@ -206,7 +214,7 @@ static struct block block_of(const struct matmul_form *f, const struct matmul_pl
     b.across = p->cluster[1] ? p->cluster[1] : 1;
     b.bytes = p->bk * (dtype_bits(f->operand[0].type) / 8.0);
     for (uint32_t i = 0; i < f->noperand; i++)
-        count_operand(&b, &f->operand[i]);
+        count_operand(&b, i);
     return b;
 }
 
@@ -291,8 +299,8 @@ static double shared_clocks(const struct block *b)
 static double asked(const struct block *b)
 {
     const double each = b->down * b->across > 1 ? h100.multicast_weight : 1;
-    return (b->left_bytes * b->p->bm / b->across + b->right_bytes * b->p->bn / b->down) * b->bytes *
-           each;
+    return (b->asks[MATMUL_A] * b->p->bm / b->across + b->asks[MATMUL_B] * b->p->bn / b->down) *
+           b->bytes * each;
 }
 
 /* Bytes of each step that come from HBM for each block: every element once, where all of them stay
@@ -338,12 +346,23 @@ static double step_nanoseconds(const struct block *b, const struct matmul_size *
     return longest + h100.cache_power * cache + (longest > memory ? h100.hbm_power * memory : 0);
 }
 
+/* Clocks of each sum that goes through patches. They have 64 or 32 columns, or fewer that make up
+ * a tile's: each time they are full a warp waits (128 x 112 through 16 columns took 11 us more than
+ * 128 x 128 without patches). */
+static double patch_clocks(const struct matmul_plan *p)
+{
+    double narrow = 1;
+    for (uint32_t columns = 32; p->bn % columns && columns > 8; columns /= 2)
+        narrow *= 2;
+    return p->patched ? narrow * h100.patch_clocks : 0;
+}
+
 /* The nanoseconds of a tile's end. */
 static double out_nanoseconds(const struct block *b)
 {
     const struct matmul_plan *p = b->p;
     const double results = (double)p->bm * p->bn, sums = b->f->nproduct * results;
-    const double each = h100.sum_clocks + (p->patched ? h100.patch_clocks : 0);
+    const double each = h100.sum_clocks + patch_clocks(p);
     const double computed = h100.weight_clocks * b->f->light + (double)b->f->out_bits / 16;
     return (h100.tile_clocks + (sums * each + results * computed) / 128) / b->ghz;
 }

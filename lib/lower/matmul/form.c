@@ -309,7 +309,9 @@ struct reads {
     const struct analysis *a;
     const struct lang_expr *main;
     unsigned axes, weight, light;
-    bool slides; /* a subscript goes along a result's axis and along the sum's */
+    unsigned sums; /* that e is in */
+    bool results;  /* where an element is that sums read does not count: operands have that */
+    bool slides;   /* a subscript goes along a result's axis and along the sum's */
 };
 
 /* Ranks a read by how many elements it has, as far as one can tell without the sizes: an index by
@@ -344,10 +346,14 @@ static void look(struct reads *r, const struct lang_expr *e)
     const bool call = e->kind == E_CALL, light = call && cg_has_tensor_call(r->a->g->target, e);
     r->weight += call ? CALL : one;
     r->light += light ? TENSOR_CALL : call ? CALL : one;
+    if (memory && r->results && r->sums)
+        return;
+    r->sums += e->kind == E_REDUCE;
     for (uint32_t i = 0; i < e->nargs; i++)
         look(r, e->args[i]);
     if (e->pad)
         look(r, e->pad);
+    r->sums -= e->kind == E_REDUCE;
 }
 
 /* Along which of its last two axes do its main buffer's elements lie side by side? */
@@ -496,7 +502,7 @@ static void weigh_outputs(struct analysis *a)
         f->pair_weight += f->product[i].pair ? pair_weight(f->product[i].pair->term) : 1;
     f->pair_weight = (f->pair_weight + f->nproduct - 1) / f->nproduct;
     for (uint32_t i = 0; i < f->stage->n; i++) {
-        struct reads r = {.a = a};
+        struct reads r = {.a = a, .results = true};
         const unsigned bits = dtype_bits(f->stage->eq[i]->sym->type);
         look(&r, f->stage->eq[i]->rhs);
         f->weight += r.weight;
