@@ -361,6 +361,8 @@ static bool issue_lane(struct sim_warp *w, const struct sim_op *op, uint32_t lan
     static const enum sim_flight_kind kinds[] = {[SIM_TENSOR_LOAD] = SIM_FLY_LOAD,
                                                  [SIM_TENSOR_STORE] = SIM_FLY_STORE,
                                                  [SIM_TENSOR_REDUCE] = SIM_FLY_REDUCE};
+    /* of one dimension of pixels, two and three: an H100 was seen to take 8 bits of two */
+    static const uint16_t offset_bits[] = {UINT16_MAX, 255, 31};
     const struct sim_tensor_op *c = sim_tensor_of(op);
     const bool stores = c->kind == SIM_TENSOR_STORE || c->kind == SIM_TENSOR_REDUCE;
     const bool load = c->kind == SIM_TENSOR_LOAD;
@@ -374,7 +376,7 @@ static bool issue_lane(struct sim_warp *w, const struct sim_op *op, uint32_t lan
     for (unsigned i = 0; i < c->rank; i++)
         at[i] = (int32_t)sim_word(w, c->at[i], lane);
     for (unsigned i = 0; c->im2col && i + 2 < c->rank; i++)
-        offset[i] = (uint16_t)sim_word(w, c->offset[i], lane);
+        offset[i] = (uint16_t)sim_word(w, c->offset[i], lane) & offset_bits[c->rank - 3];
     sim_tensor_box(&m, at, offset, stores, &box);
     if (box.at[0] * box.unit % COLUMN) {
         sim_fault_at(w, op, lane, SIM_F_COLUMN);

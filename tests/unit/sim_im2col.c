@@ -9,17 +9,19 @@
     "    shr.u32 %r13, %r2, 21;\n    and.b32 %r13, %r13, 31;\n    cvt.u16.u32 %o1, %r13;\n" \
     "    shr.u32 %r13, %r2, 26;\n    and.b32 %r13, %r13, 31;\n    cvt.u16.u32 %o2, %r13;\n" \
     "    and.b32 %r2, %r2, 65535;\n"
-#define WINDOWS(N, COORDS, OFFS)                                                            \
-    ".visible .entry windows" #N PARAMS "    .reg .b16 %o<3>;\n" OFFSETS FILL               \
+#define COPY(NAME, N, COORDS, OFFS, MORE)                                                   \
+    ".visible .entry " NAME PARAMS "    .reg .b16 %o<3>;\n" OFFSETS MORE FILL               \
     "    @%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r6], %r2;\n"                   \
     "    @%p1 cp.async.bulk.prefetch.tensor." #N "d.L2.global.im2col [%rd3, {" COORDS "}]," \
     " {" OFFS "};\n"                                                                        \
     "    @%p1 cp.async.bulk.tensor." #N "d.shared::cluster.global.im2col"                   \
     ".mbarrier::complete_tx::bytes [%r4], [%rd3, {" COORDS "}], [%r6], {" OFFS "};\n" WAIT DUMP
+#define WINDOWS(N, COORDS, OFFS) COPY("windows" #N, N, COORDS, OFFS, "")
 
 static const char module[] = HEAD WINDOWS(3, "%c0, %c1, %c2", "%o0")
     WINDOWS(4, "%c0, %c1, %c2, %c3", "%o0, %o1")
-        WINDOWS(5, "%c0, %c1, %c2, %c3, %c4", "%o0, %o1, %o2") LOAD(4, "%c0, %c1, %c2, %c3");
+        WINDOWS(5, "%c0, %c1, %c2, %c3, %c4", "%o0, %o1, %o2") LOAD(4, "%c0, %c1, %c2, %c3")
+            COPY("wraps", 4, "%c0, %c1, %c2, %c3", "%o0, %o1", "    add.u16 %o0, %o0, 256;\n");
 
 struct copy {
     struct device_tensor_map m;
@@ -222,6 +224,21 @@ static void refused(void)
     finish(&b);
 }
 
+/* An H100 takes 257 for 1. */
+static void offset_bits(void)
+{
+    struct bench b = begin(module);
+    struct copy x = image(&b);
+    unsigned char map[128];
+    x.offset[0] = 1;
+    expect(&b, &x);
+    encode(&b, &x.m, map);
+    ok(go(&b, "wraps", map, 0, 2048 | 1 << 16, x.c) == DEVICE_OK, "an offset of 257");
+    sim_fetch(&b.s, b.got, b.y, SHARED);
+    ok(memcmp(b.got, b.want, SHARED) == 0, "... is one of 1");
+    finish(&b);
+}
+
 static void missing(void)
 {
     struct bench b = begin(HEAD ".visible .entry k" PARAMS
@@ -250,6 +267,7 @@ int main(void)
         finish(&b);
     }
     refused();
+    offset_bits();
     missing();
     return tap_done();
 }
