@@ -123,7 +123,7 @@ planes() { # dimensions type [schedule]
     local index=${i[*]:0:$1}
     cat <<END
 kernel: planes
-params: {x: 'in $t[n, c$in]', k: 'in $t[f, c$filter]', y: 'out f32[n, f$out]'}
+params: {x: 'in ${t}[n, c$in]', k: 'in ${t}[f, c$filter]', y: 'out f32[n, f$out]'}
 compute: y[b,o,${index// /,}] = sum[d$at]($x * $k)
 ${3:+schedule: $3}
 END
@@ -192,8 +192,8 @@ END
             local c=$((RANDOM % 2 ? RANDOM % 13 + 1 : RANDOM % 3 * 8 + 8))
             size="n=$((RANDOM % 4 + 1)) c=$c f=$((RANDOM % 40 + 1)) e=$e g=$g"
             for ((i = 0; i < rank; i++)); do
-                local r=$((RANDOM % (rank == 1 ? 7 : 8 - 2 * rank) + 1))
-                size+=" ${k[i]}=$r ${names[i]}=$(((r - 1) * e + 1 + RANDOM % (rank == 3 ? 3 : 6)))"
+                local taps=$((RANDOM % (rank == 1 ? 7 : 8 - 2 * rank) + 1))
+                size+=" ${k[i]}=$taps ${names[i]}=$(((taps - 1) * e + 1 + RANDOM % (rank == 3 ? 3 : 6)))"
             done
             planes $rank $type '{turn: yes}' >k.yaml
             target=sm_$((n % 2 ? 80 : 90))
