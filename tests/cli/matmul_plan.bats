@@ -102,6 +102,8 @@ scheduled() {
     [ "$(grep -c 'atom\.' k.ptx)" = 1 ]
     kaio-emit -D m=4096 -D n=4096 -D k=4096 "$specs/nt.yaml" >k.ptx
     run ! grep -q 'atom\.\|temps' k.ptx
+    # four tiles of fma are shared by all multiprocessors
+    kaio-emit --explain -v -t sm_90 -D T=f32 -D m=256 -D n=256 -D k=524288 "$specs/nt.yaml" | grep -q ' 33 shares of the sum'
     # with sizes that come at launch, so does the number of shares, and what is not shared takes no room
     kaio-emit "$specs/nt.yaml" | awk -f "$KAIO_SRCDIR/tests/expand.awk" >k.ptx
     grep -q '//@ *grid: \[.*clamp(ceil_div(.*k / .*\]' k.ptx
@@ -146,6 +148,12 @@ scheduled() {
     [[ $(plan nn 4096 4096 4096) == *" tiles 256 x 128 x "* || $(plan nn 4096 4096 4096) == *" tiles 128 x "* ]]
     read -r bm bn < <(plan nn 256 256 256 | sed 's/.*tiles \([0-9]*\) x \([0-9]*\) x.*/\1 \2/')
     [ $((bm * bn)) -le 4096 ]
+    for layout in nn nt tn tt; do
+        kaio-emit --explain -v -t sm_90 -D T=f32 -D m=4096 -D n=4096 -D k=4096 "$specs/$layout.yaml" |
+            grep -q 'fma of f32, tiles 256 x 128 x 16 of 16 x 8, 256 threads, 2 stages'
+    done
+    kaio-emit --explain -v -t sm_90a -D m=16 -D n=4096 -D k=4096 "$specs/fp8.yaml" | grep -q ' tiles 16 x 16 x 256 '
+    kaio-emit --explain -v -t sm_90a -D T=bf16 -D m=512 -D n=4096 -D k=14336 "$specs/nn.yaml" | grep -q ' tiles 128 x 128 x 64 '
     # what shared memory holds is the target's: no more than 64 KB on sm_75, 99 KB on sm_86
     while read -r target most; do
         kaio-emit -t "$target" -D m=4096 -D n=4096 -D k=4096 "$specs/nn.yaml" >k.ptx

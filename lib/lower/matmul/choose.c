@@ -32,14 +32,16 @@ static const struct tile tiles[] = {
     {MATMUL_MMA, 64, 128, 128, 32, 64},  {MATMUL_MMA, 64, 64, 128, 32, 32},
     {MATMUL_MMA, 64, 64, 32, 32, 32},    {MATMUL_MMA, 32, 32, 32, 16, 16},
     {MATMUL_MMA, 64, 32, 128, 32, 16},   {MATMUL_MMA, 32, 128, 128, 32, 32},
-    {MATMUL_MMA, 32, 64, 128, 16, 32},   {MATMUL_MMA, 16, 128, 128, 16, 32},
-    {MATMUL_MMA, 16, 64, 128, 16, 16},   {MATMUL_SIMT, 128, 256, 8, 8, 16},
-    {MATMUL_SIMT, 256, 128, 8, 16, 8},   {MATMUL_SIMT, 128, 128, 8, 8, 16},
-    {MATMUL_SIMT, 64, 128, 8, 8, 16},    {MATMUL_SIMT, 128, 128, 8, 8, 8},
-    {MATMUL_SIMT, 128, 64, 16, 8, 8},    {MATMUL_SIMT, 64, 128, 16, 8, 8},
-    {MATMUL_SIMT, 128, 64, 8, 8, 4},     {MATMUL_SIMT, 64, 64, 8, 8, 8},
-    {MATMUL_SIMT, 64, 64, 16, 4, 8},     {MATMUL_SIMT, 64, 64, 8, 4, 4},
-    {MATMUL_SIMT, 32, 64, 8, 4, 8},      {MATMUL_SIMT, 32, 32, 8, 4, 4},
+    {MATMUL_MMA, 16, 16, 256, 16, 16},   {MATMUL_MMA, 32, 64, 128, 16, 32},
+    {MATMUL_MMA, 16, 128, 128, 16, 32},  {MATMUL_MMA, 16, 64, 128, 16, 16},
+    {MATMUL_SIMT, 256, 128, 16, 16, 8},  {MATMUL_SIMT, 128, 256, 16, 8, 16},
+    {MATMUL_SIMT, 128, 256, 8, 8, 16},   {MATMUL_SIMT, 256, 128, 8, 16, 8},
+    {MATMUL_SIMT, 128, 128, 8, 8, 16},   {MATMUL_SIMT, 64, 128, 8, 8, 16},
+    {MATMUL_SIMT, 128, 128, 8, 8, 8},    {MATMUL_SIMT, 128, 64, 16, 8, 8},
+    {MATMUL_SIMT, 64, 128, 16, 8, 8},    {MATMUL_SIMT, 128, 64, 8, 8, 4},
+    {MATMUL_SIMT, 64, 64, 8, 8, 8},      {MATMUL_SIMT, 64, 64, 16, 4, 8},
+    {MATMUL_SIMT, 64, 64, 8, 4, 4},      {MATMUL_SIMT, 32, 64, 8, 4, 8},
+    {MATMUL_SIMT, 32, 32, 8, 4, 4},
 };
 enum { TILES = sizeof tiles / sizeof *tiles };
 
@@ -176,9 +178,14 @@ static bool is_wanted(const struct planner *l, const struct matmul_plan *p)
            (wgmma || !w->warps[0] || w->warps[0] * w->warps[1] * 32 == p->threads);
 }
 
-/* Has the plan, of wgmma, the usual tile? Others are taken where they are cheaper by WORTH. */
+/* Has the plan, of wgmma, the usual tile? Others are taken where they are cheaper by WORTH. Blocks
+ * that share a tile are not known to be the fastest: 512 x 4096 x 14336 of bf16 took 105 us by two
+ * for each tile on an H100, where the model says 97, and 96 by tiles of 128 x 128, where it says
+ * 95. */
 static bool is_usual(const struct matmul_plan *p)
 {
+    if (p->split > 1)
+        return false;
     if (p->parts > 1)
         return p->bm == 128 && p->bn == 128;
     return p->turned ? p->bm == 256 && p->bn == 128 : p->bm == 128 && p->bn == 256;
@@ -213,10 +220,14 @@ static void consider_splits(struct planner *l, struct matmul_plan *p)
         planner_consider(l, p, shared);
         return;
     }
-    for (size_t i = 0; i < sizeof splits; i++) {
+    /* of fma also as many as make a block for each multiprocessor */
+    const uint32_t fills = blocks < 1 ? 1 : (uint32_t)(lower_multiprocessors(l->target) / blocks);
+    const size_t n = sizeof splits + (p->how == MATMUL_SIMT && planner_knows_all(l) && fills > 1);
+    for (size_t i = 0; i < n; i++) {
         if (i && blocks > 2 * lower_multiprocessors(l->target))
             return; /* there is work for all, and sums to keep are many */
-        p->split = l->want->split ? l->want->split : planner_shares(l, p, splits[i]);
+        const uint32_t split = i < sizeof splits ? splits[i] : fills;
+        p->split = l->want->split ? l->want->split : planner_shares(l, p, split);
         if (p->split == before)
             continue;
         before = p->split;
@@ -285,11 +296,12 @@ static void consider_tile(struct planner *l, const struct tile *t)
     /* terms of pairs take registers, too, and code; but the smallest tile must do */
     if (!is_mma && sums > most && (!l->f->pairs || p.wm * p.wn > 16))
         return;
-    /* of equals the first; where strides are known at launch only, fma of f32 is best with two */
-    static const uint8_t by_mma[] = {4, 3, 5, 6, 2}, by_fma[] = {3, 2}, two[] = {2};
-    const bool is_open = !is_mma && !planner_knows_all(l) && l->f->sum != DT_F64;
-    const uint8_t *stages = is_mma ? by_mma : is_open ? two : by_fma;
-    const size_t n = is_mma ? sizeof by_mma : is_open ? sizeof two : sizeof by_fma;
+    /* Of equals the first is taken. fma of 32 bits is best with two: 4096^3 on an H100 took 2595 to
+     * 2818 us by layout, in tiles of 128 x 256 x 16, and with three 2665 to 3408. */
+    static const uint8_t by_mma[] = {4, 3, 5, 6, 2}, by_fma[] = {2, 3}, of_f64[] = {3, 2};
+    const bool is_f64 = l->f->sum == DT_F64, is_open = !planner_knows_all(l);
+    const uint8_t *stages = is_mma ? by_mma : is_f64 ? of_f64 : by_fma;
+    const size_t n = is_mma ? sizeof by_mma : is_open && !is_f64 ? 1 : sizeof by_fma;
     for (size_t i = 0; i < n && !l->want->stages; i++) {
         p.stages = stages[i];
         p.as_f16 = as_f16;
@@ -358,6 +370,9 @@ enum {
      * in a stage. */
     BYTES_MOST_TILE = 128 * 128,
     BYTES_LEAST_TERMS = 128,
+    /* So small a tile is for no more rows than it has, of 8-bit floats: 16 x 4096 x 4096 took 8.9
+     * us in tiles of 16 x 16 on an H100, and 10.3 in tiles of 32 x 64. */
+    NARROW_TILE = 16 * 16,
     /* A tile of products in parts of so many elements has at most so many bytes of k in a stage. */
     PARTS_LARGE_TILE = 128 * 128,
     PARTS_MOST_TERMS = 64,
@@ -389,6 +404,8 @@ static bool is_sensible_mma(const struct planner *l, const struct tile *t)
         return area(t) <= (l->single ? CONVERTED_SINGLE : LITTLE_TILE) && t->bk <= LITTLE_TERMS;
     if (l->single || is_little(t)) /* of little tiles the larger one is for single elements */
         return l->single && is_little(t) && t->bm == 64;
+    if (area(t) <= NARROW_TILE)
+        return l->f->type == MATMUL_FP8 && l->m && l->size.m <= t->bm;
     if (l->type == MATMUL_INT8 && (area(t) > BYTES_MOST_TILE || t->bk < BYTES_LEAST_TERMS))
         return false;
     return l->parts == 1 || area(t) < PARTS_LARGE_TILE || t->bk <= PARTS_MOST_TERMS;
