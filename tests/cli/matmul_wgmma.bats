@@ -614,6 +614,9 @@ parted() {
     grep -q '^//@ products: 24' k.ptx
     # A and B come by copies; the second part of B does not
     grep -q 'expect_tx.*32768;' k.ptx
+    # a warpgroup and three warps make the parts
+    grep -q "reqntid 512" k.ptx
+    grep -q 'setmaxnreg.inc.sync.aligned.u32 208;' k.ptx
     # rows of the left operand's stay with whoever multiplies them: a cluster may share it, the other one not
     parted nt 'tile: [128, 128, 32], warps: [2, 1], cluster: [2, 1]'
     run -2 --separate-stderr kaio-emit -t sm_90a k.yaml

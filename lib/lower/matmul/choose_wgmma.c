@@ -64,10 +64,8 @@ static struct matmul_plan plan_of(const struct planner *l, uint32_t rows, uint32
     const uint32_t wide = turned ? p.wm : p.wn; /* an instruction's columns */
     const uint32_t consumers = down * across * (pingpong ? 2 : 1);
     p.windows = (enum matmul_windows)w->windows;
-    p.producers = matmul_wgmma_computes(l->f, &p) && consumers <= 2 &&
-                          (consumers < 2 || wide <= MOST_WIDE)
-                      ? 2
-                      : 1;
+    const bool works = p.parts > 1 || matmul_wgmma_computes(l->f, &p);
+    p.producers = works && consumers <= 2 && (consumers < 2 || wide <= MOST_WIDE) ? 2 : 1;
     p.threads = GROUP * (p.producers + consumers);
     if (w->blocks || (p.split < 2 && !w->tiles))
         p.blocks = w->blocks ? w->blocks : MATMUL_BLOCKS_ALL;

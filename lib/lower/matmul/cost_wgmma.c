@@ -332,7 +332,7 @@ static double step_nanoseconds(const struct block *b, const struct matmul_size *
                                                      : 0;
     double multiply = larger(products / rate_of(p), shared_clocks(b)) + added;
     if (p->parts > 1) {
-        const double takers = p->pingpong ? 1 : p->threads / 128.0 - 1;
+        const double takers = p->pingpong ? 1 : p->threads / 128.0 - p->producers;
         multiply = larger(multiply, products / rate_of(p) / takers + h100.part_clocks);
     }
     const double clocks = larger(multiply, make_clocks(b, true)) + h100.step_clocks;

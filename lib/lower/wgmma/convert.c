@@ -2,7 +2,8 @@
  * wgmma leaves out the bits that tf32 has not, and takes f32 along k alone. So some warps of the
  * producer's warpgroup round each stage where it lies, part it in two, and turn what lies across;
  * consumers wait for them, and the tensor cores for nobody as long as this takes less time than the
- * products.
+ * products. Parts take longer: a second warpgroup of producers converts, too, where registers
+ * allow.
  *
  *     producer       copies to stage s     full[s]
  *     converters     wait full[s]          A | B  ->  A | B' | rest of B       arrive at ready[s]
@@ -167,7 +168,8 @@ void wgmma_convert_begin(struct wgmma *s)
 {
     struct cg *g = s->g;
     const struct cg_val across = cg_binary(g, OP_AND, s->m->lane, cg_u32(7));
-    s->part = cg_binary(g, OP_SUB, s->m->warp, cg_u32(WGMMA_GROUP / 32 - s->shape->converts));
+    s->part = cg_binary(g, OP_SUB, s->m->warp,
+                        cg_u32(s->shape->producers * WGMMA_GROUP / 32 - s->shape->converts));
     if (s->p->parts > 1)
         wgmma_range_begin(s);
     for (uint32_t i = 0; i < SQUARES; i++) {

@@ -9,8 +9,8 @@
 /* Registers of a thread; of three warpgroups; columns of an instruction of one of four
  * warpgroups. */
 enum { NOT_SUMS = 48, NOT_SUMS_OF_3 = 32, MOST_WIDE_OF_4 = 192 };
-enum { CONVERTS = 2, CONVERTS_PARTS = 3 }; /* warps */
-enum { SPARE = 16 };                       /* registers, of those that are not sums */
+enum { CONVERTS = 2, CONVERTS_PARTS = 3, CONVERTS_PARTS_OF_2 = 7 }; /* warps */
+enum { SPARE = 16 }; /* registers, of those that are not sums */
 
 static bool fails(struct buf *why, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -161,7 +161,9 @@ static bool measure_tile(struct wgmma_shape *s, uint32_t n, struct buf *why)
     s->stage_bytes += t->bytes * (t->parted ? 2 : 1);
     *(t->made ? &s->made : &s->copied) += t->bytes;
     if (wgmma_is_converted(s, t))
-        s->converts = p->parts > 1 ? CONVERTS_PARTS : CONVERTS;
+        s->converts = p->parts < 2       ? CONVERTS
+                      : s->producers < 2 ? CONVERTS_PARTS
+                                         : CONVERTS_PARTS_OF_2;
     s->tile_of[n] = s->ntile++;
     return true;
 }
@@ -281,9 +283,10 @@ uint32_t wgmma_registers(const struct wgmma_shape *s, bool produces)
     static const uint8_t of[3][WGMMA_CONSUMERS][2] = {{{24, 240}, {24, 240}, {32, 160}},
                                                       {{232, 240}, {120, 192}, {80, 144}},
                                                       {{128, 248}, {80, 176}, {0, 0}}};
-    static const uint8_t converting[WGMMA_CONSUMERS][2] = {{24, 240}, {72, 216}, {80, 144}};
+    static const uint8_t converting[2][WGMMA_CONSUMERS][2] = {{{24, 240}, {72, 216}, {80, 144}},
+                                                              {{72, 240}, {48, 208}, {0, 0}}};
     if (s->converts)
-        return converting[s->consumers - 1][!produces];
+        return converting[s->producers - 1][s->consumers - 1][!produces];
     return of[s->made ? s->producers : 0][s->consumers - 1][!produces];
 }
 

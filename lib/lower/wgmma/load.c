@@ -166,7 +166,7 @@ static void make_by_turns(struct wgmma *s)
 static void load_stage(struct wgmma *s)
 {
     struct cg *g = s->g;
-    if (s->shape->producers > 1) {
+    if (s->shape->made && s->shape->producers > 1) {
         make_by_turns(s);
     } else if (s->shape->made) {
         make_stage(s);

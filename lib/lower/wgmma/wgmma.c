@@ -203,7 +203,8 @@ static void tile_of_consumer(struct wgmma *s)
 static void convert(struct wgmma *s)
 {
     struct cg *g = s->g;
-    const uint32_t others = cg_label(g, "others"), first = WGMMA_GROUP / 32 - s->shape->converts;
+    const uint32_t others = cg_label(g, "others"),
+                   first = s->shape->producers * WGMMA_GROUP / 32 - s->shape->converts;
     if (!s->shape->converts)
         return;
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, s->m->warp, cg_u32(first))), false, others);
