@@ -77,11 +77,11 @@ static uint32_t launch_align(struct map_reader *m, const struct lang_expr *e, st
     need->e = NULL;
     const struct lang_symbol *s = m->shape;
     if (!m->lane_sub && inspect_same_expr(e, s->dims[s->rank - 1]))
-        return m->lanes; /* the vector runs along it */
-    if (!m->assumes || m->lanes < 2)
+        return map_width(m); /* the vector runs along it */
+    if (!m->assumes || map_width(m) < 2)
         return 1;
-    *need = (struct map_need){e, m->lanes};
-    return m->lanes;
+    *need = (struct map_need){e, map_width(m)};
+    return map_width(m);
 }
 
 static struct map_form launch_form(struct cg *g, const struct lang_expr *e)
@@ -434,7 +434,7 @@ uint32_t map_extent_align(struct cg *g, const struct lang_expr *dim, uint32_t mo
 {
     struct map_reader *m = g->read_ctx;
     const struct lang_symbol *s = m->shape;
-    if (!m->lane_sub && inspect_same_expr(dim, s->dims[s->rank - 1]) && m->lanes >= most)
+    if (!m->lane_sub && inspect_same_expr(dim, s->dims[s->rank - 1]) && map_width(m) >= most)
         return most; /* the vectors run along it */
     const bool was = m->probes;
     m->probes = true;
@@ -450,7 +450,8 @@ uint32_t map_extent_align(struct cg *g, const struct lang_expr *dim, uint32_t mo
 
 /* ---- comparisons ----------------------------------------------------------------------------- */
 
-/* x op y, of bases that are multiples of M, is a comparison of the bases: bx - by < d is bx - by <
+/* uniform: alike in all lanes of the row that is computed.
+ * x op y, of bases that are multiples of M, is a comparison of the bases: bx - by < d is bx - by <
  * M * ceil(d / M). */
 struct relation {
     struct map_form x, y;
@@ -477,6 +478,7 @@ static bool relate(struct cg *g, const struct lang_expr *e, struct relation *r)
     if (!r->x.known || !r->y.known)
         return false;
     const int64_t align = r->x.align < r->y.align ? r->x.align : r->y.align;
+    const uint32_t row = m->lane - m->lane % map_width(m);
     r->uniform = true;
     for (uint32_t i = 0; i < m->lanes; i++) {
         const int64_t d = r->y.k[i] - r->x.k[i];
@@ -485,7 +487,8 @@ static bool relate(struct cg *g, const struct lang_expr *e, struct relation *r)
         bool up = e->op == OP_LT || e->op == OP_GE;
         r->d[i] = up ? floor_to(d + align - 1, align) : floor_to(d, align);
         r->never[i] = (e->op == OP_EQ || e->op == OP_NE) && r->d[i] != d;
-        r->uniform &= r->d[i] == r->d[0] && !r->never[i];
+        if (i >= row && i < row + map_width(m))
+            r->uniform &= r->d[i] == r->d[row] && !r->never[i];
     }
     return true;
 }

@@ -66,7 +66,11 @@ struct map_bound {
 };
 
 struct map_reader {
+    /* What a thread computes, and which of it just now: neighbouring elements of one row or of
+     * several, row after row. */
     uint32_t lanes, lane;
+    uint32_t rows;        /* 0: one */
+    uint32_t down, apart; /* a row is so many elements behind the last one along axis `down` */
     const struct lang_symbol *shape; /* of the outputs */
     bool assumes;                    /* alignment of dimensions may be assumed */
     bool large;                      /* positions may be MAP_MOST_SMALL or more */
@@ -93,6 +97,12 @@ struct map_reader {
                       struct cg_val *v);
     void *tiling;
 };
+
+/* The lanes of a row. */
+static inline uint32_t map_width(const struct map_reader *m)
+{
+    return m->rows ? m->lanes / m->rows : m->lanes;
+}
 
 /* ---- map/form.c ---- */
 

@@ -34,6 +34,7 @@ static struct cg_val flat_index(struct cg *g, const struct lang_symbol *t, uint3
 static struct cg_place_of base_place(struct cg *g, const struct lang_symbol *t,
                                      const struct map_form *f, uint32_t n)
 {
+    const struct map_reader *m = g->read_ctx;
     struct cg_val sub[VARIANT_RANK] = {0}, add = cg_int(DT_I64, 0);
     int64_t zero;
     for (uint32_t i = 0; i < n; i++)
@@ -42,7 +43,7 @@ static struct cg_place_of base_place(struct cg *g, const struct lang_symbol *t,
     for (uint32_t i = 0; i + 1 < n; i++) {
         if (i && !(cg_is_const(add, &zero) && zero == 0))
             add = cg_binary(g, OP_MUL, add, cg_extent(g, t, i));
-        add = cg_binary(g, OP_ADD, add, cg_int(DT_I64, f[i].k[0]));
+        add = cg_binary(g, OP_ADD, add, cg_int(DT_I64, f[i].k[m->lane]));
     }
     if (cg_is_const(add, &zero) && zero == 0)
         return at;
@@ -82,13 +83,28 @@ static bool is_zero_bits(struct cg_val v)
     }
 }
 
+/* The first lane of the row that is computed. */
+static uint32_t row_of(const struct map_reader *m)
+{
+    return m->lane - m->lane % map_width(m);
+}
+
+/* Does it differ between lanes of that row? */
+static bool varies_in_row(const struct map_reader *m, const struct map_form *f)
+{
+    bool varies = !f->known;
+    for (uint32_t i = row_of(m) + 1; f->known && i < row_of(m) + map_width(m); i++)
+        varies |= f->k[i] != f->k[row_of(m)];
+    return varies;
+}
+
 /* ---- reads of memory ------------------------------------------------------------------------- */
 
 /* The lanes' elements as they lie in pieces of `piece` elements. */
 struct span_of {
     uint32_t piece;  /* elements; 1: only single ones can be loaded */
     int64_t first;   /* of the piece that this lane's element is in, from the base */
-    uint32_t wanted; /* elements of it that the read wants, over all lanes */
+    uint32_t wanted; /* elements of it that the read wants, over all lanes of the row */
 };
 
 static int64_t piece_of(int64_t k, uint32_t piece)
@@ -99,13 +115,13 @@ static int64_t piece_of(int64_t k, uint32_t piece)
 static struct span_of find_span(struct cg *g, const struct lang_symbol *t, const struct map_form *f)
 {
     const struct map_reader *m = g->read_ctx;
-    struct span_of s = {.piece = f->align < m->lanes ? f->align : m->lanes};
+    struct span_of s = {.piece = f->align < map_width(m) ? f->align : map_width(m)};
     uint32_t extent = map_extent_align(g, t->dims[t->rank - 1], s.piece, false);
     s.piece = extent < s.piece ? extent : s.piece;
     s.first = piece_of(f->k[m->lane], s.piece);
-    for (uint32_t i = 0; i < m->lanes; i++) {
+    for (uint32_t i = row_of(m); i < row_of(m) + map_width(m); i++) {
         bool again = false;
-        for (uint32_t j = 0; j < i; j++)
+        for (uint32_t j = row_of(m); j < i; j++)
             again |= f->k[j] == f->k[i];
         s.wanted += !again && piece_of(f->k[i], s.piece) == s.first;
     }
@@ -155,7 +171,7 @@ static struct cg_val load_lane(struct cg *g, const struct lang_symbol *t, const 
     struct span_of s = find_span(g, t, last);
     struct cg_place_of at = base_place(g, t, f, n);
     const int64_t k = last->k[m->lane];
-    if (s.piece > 1 && last->varies) {
+    if (s.piece > 1 && varies_in_row(m, last)) {
         /* few of a piece's elements are loaded alone, unless another read has brought it; a guard
          * that differs between lanes is no reason to load all for each of them */
         const bool load = (s.wanted * 2 >= s.piece && !g->guard_varies) || is_half_byte(t);
@@ -184,12 +200,13 @@ static struct cg_val load_element(struct cg *g, const struct lang_symbol *t,
 static bool is_regular(struct cg *g, const struct lang_symbol *t, const struct map_form *f,
                        uint32_t n)
 {
+    const struct map_reader *m = g->read_ctx;
     for (uint32_t i = 0; i < n; i++)
-        if (!f[i].known || (i + 1 < n && f[i].varies))
+        if (!f[i].known || (i + 1 < n && varies_in_row(m, &f[i])))
             return false;
     /* halves of bytes are taken in whole bytes only */
     return !is_half_byte(t) ||
-           (f[n - 1].varies && !g->guard_varies && find_span(g, t, &f[n - 1]).piece > 1);
+           (varies_in_row(m, &f[n - 1]) && !g->guard_varies && find_span(g, t, &f[n - 1]).piece > 1);
 }
 
 /* The thread's own element of a tensor of the outputs' shape, where each lane has a position of its
@@ -259,9 +276,9 @@ static struct cg_val padded(struct cg *g, const struct lang_expr *e, const struc
     int64_t always;
     for (uint32_t i = 0; i < e->nargs; i++) {
         uint32_t piece = 1;
-        if (f[i].known && f[i].varies && m->lanes > 1) {
+        if (f[i].known && map_width(m) > 1 && varies_in_row(m, &f[i])) {
             const struct lang_expr *dim = e->sym->dims[i];
-            piece = f[i].align < m->lanes ? f[i].align : m->lanes;
+            piece = f[i].align < map_width(m) ? f[i].align : map_width(m);
             uint32_t extent = map_extent_align(g, dim, piece, false);
             piece = extent < piece ? extent : piece;
             if (piece > 1) {
@@ -269,7 +286,7 @@ static struct cg_val padded(struct cg *g, const struct lang_expr *e, const struc
                 map_extent_align(g, dim, piece, true);
             }
         }
-        varies |= f[i].varies && piece == 1;
+        varies |= piece == 1 && varies_in_row(m, &f[i]);
         ok = cg_binary(g, OP_LAND, ok, inside(g, e, i, &f[i], piece));
     }
     if (cg_is_const(ok, &always))
@@ -308,6 +325,28 @@ void map_begin_reading(struct cg *g, struct map_reader *m)
     g->unroll = MAP_TERMS;
 }
 
+/* So many elements is a lane behind the thread's position along an axis. */
+static uint32_t behind(const struct map_reader *m, uint32_t axis, uint32_t lane)
+{
+    const uint32_t row = lane / map_width(m);
+    return (axis + 1 == m->shape->rank ? m->along + lane % map_width(m) : 0) +
+           (row && axis == m->down ? row * m->apart : 0);
+}
+
+/* The subscript of a lane along output axis i. */
+static struct cg_val subscript(struct cg *g, const struct map_reader *m, uint32_t i)
+{
+    if (m->lane_sub)
+        return m->lane_sub[m->lane][i];
+    const uint32_t at = behind(m, i, m->lane);
+    if (!at)
+        return m->sub[i];
+    if (m->sub[i].narrow == CG_FULL)
+        return cg_binary(g, OP_ADD, m->sub[i], cg_int(DT_I64, at));
+    /* within the extent, and so a u32 */
+    return cg_index(g, cg_binary(g, OP_ADD, cg_convert(g, m->sub[i], DT_U32), cg_int(DT_U32, at)));
+}
+
 /* The form of output axis i. */
 static struct map_form position(const struct map_reader *m, uint32_t i)
 {
@@ -324,13 +363,14 @@ static struct map_form position(const struct map_reader *m, uint32_t i)
         for (uint32_t l = 0; l < m->lanes; l++)
             f.k[l] = c;
     }
-    if (i + 1 < m->shape->rank)
-        return f;
-    f.align = f.is_zero ? f.align : m->lanes;
-    f.is_column = m->lanes > 1;
-    f.varies = m->lanes > 1;
+    if (i + 1 == m->shape->rank) {
+        f.align = f.is_zero ? f.align : map_width(m);
+        f.is_column = map_width(m) > 1;
+        f.varies = map_width(m) > 1;
+    }
     for (uint32_t l = 0; l < m->lanes; l++)
-        f.k[l] += m->along + l;
+        f.k[l] += behind(m, i, l);
+    f.varies |= m->lanes > map_width(m) && i == m->down;
     return f;
 }
 
@@ -345,15 +385,7 @@ void map_compute(struct cg *g, struct map_reader *m, const struct lang_equation 
             for (uint32_t k = 0; k < rank; k++) {
                 struct map_bound *b = VEC_PUSH(g->a, &m->bound);
                 *b = (struct map_bound){eq[i]->index[k], position(m, k)};
-                sub[k] = m->lane_sub ? m->lane_sub[m->lane][k] : m->sub[k];
-            }
-            struct cg_val *last = &sub[rank - 1];
-            const uint32_t at = m->along + m->lane;
-            if (at && !m->lane_sub && last->narrow == CG_FULL) {
-                *last = cg_binary(g, OP_ADD, *last, cg_int(DT_I64, at));
-            } else if (at && !m->lane_sub) { /* within the extent, and so a u32 */
-                struct cg_val low = cg_convert(g, *last, DT_U32);
-                *last = cg_index(g, cg_binary(g, OP_ADD, low, cg_int(DT_U32, at)));
+                sub[k] = subscript(g, m, k);
             }
             cg_at(g, eq[i]->span);
             v[(size_t)i * m->lanes + m->lane] = cg_define(g, eq[i], sub);
