@@ -13,8 +13,10 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lower/cg/param.c lib/lower/cg/place.c lib/lower/cg/random.c lib/lower/cg/stmt.c lib/lower/cg/sync.c \
 	lib/lower/cg/value.c lib/lower/cg/warp.c \
 	lib/lower/pass/pass.h lib/lower/pass/ahead.c lib/lower/pass/dce.c lib/lower/pass/hoist.c \
-	lib/lower/map/map.h lib/lower/map/tile.h lib/lower/map/form.c lib/lower/map/map.c lib/lower/map/merge.c \
-	lib/lower/map/pack.c lib/lower/map/read.c lib/lower/map/strategy.c lib/lower/map/short.c lib/lower/map/tile.c lib/lower/map/walk.c \
+	lib/lower/map/map.h lib/lower/map/loops.h lib/lower/map/tile.h lib/lower/map/form.c lib/lower/map/loops.c \
+	lib/lower/map/map.c lib/lower/map/merge.c \
+	lib/lower/map/pack.c lib/lower/map/read.c lib/lower/map/strategy.c lib/lower/map/short.c lib/lower/map/survey.c lib/lower/map/tile.c \
+	lib/lower/map/walk.c lib/lower/map/window.c \
 	lib/lower/row/row.h lib/lower/row/walk.h lib/lower/row/code.c lib/lower/row/fold.c lib/lower/row/held.c \
 	lib/lower/row/loop.c lib/lower/row/meet.c lib/lower/row/read.c lib/lower/row/reduce.c lib/lower/row/row.c \
 	lib/lower/row/scalar.c lib/lower/row/strategy.c lib/lower/row/walk.c \

@@ -10,8 +10,9 @@ enum { VARIANT_RANK = 8 }; /* dimensions of outputs, at most */
 struct variant_set {
     const struct lower_stage *s;
     uint32_t n;
-    bool done;    /* the last one is for all sizes */
-    size_t items; /* of the module, before the entry that has begun */
+    bool done;        /* the last one is for all sizes */
+    bool has_windows; /* map/window.c made some */
+    size_t items;     /* of the module, before the entry that has begun */
 };
 /* What must hold for a variant: all of these; none: any sizes do. */
 struct variant_condition {

@@ -678,6 +678,15 @@ bool cg_is_defined(const struct cg *g, const struct lang_symbol *sym);
 struct cg_val cg_reduce_identity(struct cg *g, enum lang_reduce how, enum dtype t);
 /* Two values of it make one; not of argmax and argmin, which have a place beside each. */
 struct cg_val cg_reduce_meet(struct cg *g, enum lang_reduce how, struct cg_val x, struct cg_val y);
+/* A reduction in steps: its registers, a term for what its indices are bound to now, and its value.
+ */
+struct cg_accumulator {
+    int32_t value;
+    int32_t where; /* argmax, argmin: the index of the best so far */
+};
+struct cg_accumulator cg_reduce_open(struct cg *g, const struct lang_expr *e);
+void cg_reduce_term(struct cg *g, const struct lang_expr *e, struct cg_accumulator *acc);
+struct cg_val cg_reduce_close(struct cg *g, const struct lang_expr *e, struct cg_accumulator acc);
 /* The value that the equation gives its tensor at these subscripts. */
 struct cg_val cg_define(struct cg *g, const struct lang_equation *eq,
                         const struct cg_val *subscript);

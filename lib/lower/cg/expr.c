@@ -495,11 +495,6 @@ static struct cg_val cast(struct cg *g, const struct lang_expr *e)
 
 /* ---- reductions ------------------------------------------------------------------------------ */
 
-struct accumulator {
-    int32_t value;
-    int32_t where; /* argmax, argmin: the index of the best so far */
-};
-
 struct cg_val cg_reduce_identity(struct cg *g, enum lang_reduce how, enum dtype t)
 {
     bool f = dtype_is_float(t);
@@ -530,7 +525,7 @@ struct cg_val cg_reduce_meet(struct cg *g, enum lang_reduce how, struct cg_val x
 }
 
 /* The first of equals stays; NaN compares false and is never taken. */
-static void combine_best(struct cg *g, const struct lang_expr *e, struct accumulator *acc,
+static void combine_best(struct cg *g, const struct lang_expr *e, struct cg_accumulator *acc,
                          struct cg_val v)
 {
     struct cg_val best = cg_value(v.type, acc->value);
@@ -550,7 +545,7 @@ static void accumulate(struct cg *g, int32_t acc, const char *name, struct cg_va
     CG_ASSIGN(g, acc, m, ptx_r(acc), cg_op(g, v));
 }
 
-static void combine(struct cg *g, const struct lang_expr *e, struct accumulator *acc)
+void cg_reduce_term(struct cg *g, const struct lang_expr *e, struct cg_accumulator *acc)
 {
     const struct lang_expr *a = e->args[0];
     bool f = dtype_is_float(a->type);
@@ -574,10 +569,10 @@ static void combine(struct cg *g, const struct lang_expr *e, struct accumulator 
 }
 
 static void reduce_loops(struct cg *g, const struct lang_expr *e, uint32_t axis,
-                         struct accumulator *acc)
+                         struct cg_accumulator *acc)
 {
     if (axis == e->nindex) {
-        combine(g, e, acc);
+        cg_reduce_term(g, e, acc);
         return;
     }
     const struct lang_symbol *k = e->index[axis];
@@ -712,24 +707,35 @@ static bool written_out(struct cg *g, const struct lang_expr *e, struct cg_val *
     return true;
 }
 
-static struct cg_val reduction(struct cg *g, const struct lang_expr *e)
+struct cg_accumulator cg_reduce_open(struct cg *g, const struct lang_expr *e)
 {
-    struct accumulator acc = {0};
-    struct cg_val v;
-    if (written_out(g, e, &v))
-        return v;
-    bool arg = e->reduce == RED_ARGMAX || e->reduce == RED_ARGMIN;
-    hoist(g, e->args[0], e);
-    enum dtype t = e->args[0]->type;
-    acc.value = cg_new_mutable(g, t);
+    const enum dtype t = e->args[0]->type;
+    struct cg_accumulator acc = {.value = cg_new_mutable(g, t)};
     cg_move(g, acc.value, cg_reduce_identity(g, e->reduce, t));
-    if (arg) {
+    if (e->reduce == RED_ARGMAX || e->reduce == RED_ARGMIN) {
         const struct lang_expr *low = e->index[0]->low;
         acc.where = cg_new_mutable(g, DT_I64);
         cg_move(g, acc.where, low ? cg_index(g, cg_expr(g, low)) : cg_int(DT_I64, 0));
     }
+    return acc;
+}
+
+struct cg_val cg_reduce_close(struct cg *g, const struct lang_expr *e, struct cg_accumulator acc)
+{
+    if (e->reduce == RED_ARGMAX || e->reduce == RED_ARGMIN)
+        return cg_convert(g, cg_value(DT_I64, acc.where), e->type);
+    return cg_value(e->args[0]->type, acc.value);
+}
+
+static struct cg_val reduction(struct cg *g, const struct lang_expr *e)
+{
+    struct cg_val v;
+    if (written_out(g, e, &v))
+        return v;
+    hoist(g, e->args[0], e);
+    struct cg_accumulator acc = cg_reduce_open(g, e);
     reduce_loops(g, e, 0, &acc);
-    return arg ? cg_convert(g, cg_value(DT_I64, acc.where), e->type) : cg_value(t, acc.value);
+    return cg_reduce_close(g, e, acc);
 }
 
 static struct cg_val no_lanes(struct cg *g, const struct lang_expr *e)

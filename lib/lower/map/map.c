@@ -134,17 +134,22 @@ static bool analyse(struct cg *g, const struct lower_stage *s, struct map *m, st
 struct fitting {
     const struct lower_stage *stage;
     struct map flat;
+    bool walks; /* without loops */
     bool is_flat;
     struct buf why;
 };
 
 void *map_fit(struct cg *g, const struct lower_stage *s, struct buf *why)
 {
-    if (!map_walk_fits(g, s, why))
+    struct map_survey v;
+    struct buf none = buf_in(g->a);
+    const bool walks = map_survey(g, s, NULL, &v, why);
+    if (!walks && !map_window_fits(g, s, &none))
         return NULL;
     struct fitting *f = ARENA_NEW(g->a, struct fitting);
     *f = (struct fitting){.stage = s, .why = buf_in(g->a)};
-    f->is_flat = analyse(g, s, &f->flat, &f->why);
+    f->walks = walks;
+    f->is_flat = walks && analyse(g, s, &f->flat, &f->why);
     return f;
 }
 
@@ -435,13 +440,31 @@ static bool lower_flat(struct cg *g, const struct lower_stage *stage, struct map
     return !g->failed;
 }
 
+/* Sizes that no other variant takes, one thread for each element. */
+static bool lower_rest(struct cg *g, struct variant_set *all)
+{
+    const struct variant_condition c = variant_condition(g);
+    variant_begin(g, all, "rest", NAIVE_BLOCK);
+    cg_at(g, all->s->eq[0]->span);
+    struct lang_expr *grid = naive_code(g, all->s, NAIVE_BLOCK);
+    lower_tell(g,
+               &(struct lower_entry){.name = g->func->name, .how = "one thread for each element"});
+    variant_end(g, all, &c, grid, NAIVE_BLOCK);
+    return !g->failed;
+}
+
 bool map_lower(struct cg *g, void *form, const void *options)
 {
     struct fitting *f = form;
     if (f->is_flat)
         return lower_flat(g, f->stage, &f->flat, options);
-    lower_explain(g, "  not as flat arrays: %s\n", buf_text(&f->why));
+    if (f->walks)
+        lower_explain(g, "  not as flat arrays: %s\n", buf_text(&f->why));
     const struct lower_stage merged = map_merge(g, f->stage, true);
     struct variant_set all = {.s = &merged};
-    return map_tile_lower(g, options, &all) && (all.done || map_walk_lower(g, options, &all));
+    if (f->walks && !map_tile_lower(g, options, &all))
+        return false;
+    if (all.n == 0 && !map_window_lower(g, options, f->walks, &all))
+        return false;
+    return all.done || (f->walks ? map_walk_lower(g, options, &all) : lower_rest(g, &all));
 }

@@ -34,6 +34,7 @@ struct map_options {
     uint32_t vector; /* elements of each access */
     uint32_t unroll; /* accesses in flight per buffer and thread */
     uint32_t tile;   /* the side of a transpose's tiles, elements */
+    uint32_t rows;   /* of the outputs, that a thread computes where these have windows */
 };
 strategy_analyse map_fit;
 strategy_lower map_lower;
@@ -96,6 +97,7 @@ struct map_reader {
     bool (*read_tile)(struct cg *g, const struct lang_expr *e, const struct map_form *f,
                       struct cg_val *v);
     void *tiling;
+    struct map_loops *loops; /* of reductions over windows: map/loops.c; NULL: none */
 };
 
 /* The lanes of a row. */
@@ -103,6 +105,24 @@ static inline uint32_t map_width(const struct map_reader *m)
 {
     return m->rows ? m->lanes / m->rows : m->lanes;
 }
+
+/* ---- map/survey.c ---- */
+
+/* The number of terms of a reduction; false when it is not constant or too large. */
+bool map_count_terms(const struct lang_expr *e, uint64_t *n);
+/* What the stage's elements take; false: they are no map. */
+struct map_survey {
+    const struct lang_symbol *shape;
+    uint32_t bits;           /* of the widest element that moves along all axes */
+    uint32_t vector, unroll; /* what suits them */
+    uint32_t least;          /* elements that can be stored: two of packed types */
+    uint32_t apart;          /* leading axes along which a large read does not move */
+    double cost;
+};
+struct map_windows;
+/* windows: their reductions may be loops; NULL: all are written out. */
+bool map_survey(struct cg *g, const struct lower_stage *s, const struct map_windows *windows,
+                struct map_survey *w, struct buf *why);
 
 /* ---- map/form.c ---- */
 
@@ -143,8 +163,27 @@ struct lang_symbol *map_fold_sums(struct cg *g, struct lower_stage *s,
 
 /* ---- map/walk.c: any map, along its outputs' last axis ---- */
 
-bool map_walk_fits(struct cg *g, const struct lower_stage *s, struct buf *why);
 bool map_walk_lower(struct cg *g, const struct map_options *want, struct variant_set *all);
+
+/* ---- map/window.c: reductions over windows of neighbouring elements, and stencils ---- */
+
+enum { MAP_INDICES = 16 };
+struct map_windows {
+    uint32_t axes; /* of the outputs, along which windows lie, one bit each */
+    /* those along which windows of near ones, and of each and the next, have elements in common */
+    uint32_t some, each;
+    uint64_t written; /* reductions of more terms are loops */
+    uint32_t n;
+    const struct lang_symbol *index[MAP_INDICES]; /* of the reductions over them */
+    uint32_t along[MAP_INDICES];                  /* the axes on which the windows of each lie */
+};
+struct map_windows map_windows(struct cg *g, const struct lower_stage *s);
+bool map_is_window(const struct map_windows *w, const struct lang_symbol *index);
+bool map_window_fits(struct cg *g, const struct lower_stage *s, struct buf *why);
+/* Nothing is generated where there are none, or where nothing is gained; walks: map_walk_lower()
+ * takes the stage, too. */
+bool map_window_lower(struct cg *g, const struct map_options *want, bool walks,
+                      struct variant_set *all);
 
 /* ---- map/tile.c: inputs whose rows lie along another axis than the outputs'; map/short.c: few
  * ---- */

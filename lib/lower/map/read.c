@@ -205,8 +205,8 @@ static bool is_regular(struct cg *g, const struct lang_symbol *t, const struct m
         if (!f[i].known || (i + 1 < n && varies_in_row(m, &f[i])))
             return false;
     /* halves of bytes are taken in whole bytes only */
-    return !is_half_byte(t) ||
-           (varies_in_row(m, &f[n - 1]) && !g->guard_varies && find_span(g, t, &f[n - 1]).piece > 1);
+    return !is_half_byte(t) || (varies_in_row(m, &f[n - 1]) && !g->guard_varies &&
+                                find_span(g, t, &f[n - 1]).piece > 1);
 }
 
 /* The thread's own element of a tensor of the outputs' shape, where each lane has a position of its

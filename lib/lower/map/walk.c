@@ -9,7 +9,6 @@
  */
 #include <config.h>
 
-#include "lower/access.h"
 #include "lower/map/map.h"
 #include "lower/schedule.h"
 
@@ -17,128 +16,11 @@
 
 enum {
     BLOCK = 256,
-    MOST_STEPS = 200000,
     /* Operations of an element, reductions written out: */
-    MOST_COST = 1700,    /* that are generated at all */
     MOST_WRAPPED = 100,  /* with subscripts for each lane */
     MOST_UNROLLED = 25,  /* several times, where elements are done one by one */
     MOST_SPECIAL = 1500, /* times the lanes: in a further variant of vectors */
-    MOST_VECTOR = 8000,  /* times the lanes: in any */
 };
-
-/* ---- does it fit? ---------------------------------------------------------------------------- */
-
-struct survey {
-    struct cg *g;
-    struct buf *why;
-    const struct lang_equation *eq;
-    unsigned steps;
-    /* bits of the widest element, and of all inputs', that move along all axes */
-    uint32_t most, in_bits;
-    uint32_t depth; /* intermediates around what is looked at */
-    uint32_t apart; /* leading axes along which a large read does not move */
-};
-
-/* The number of terms of a reduction; false when it is not constant or too large. */
-static bool count_terms(const struct lang_expr *e, uint64_t *n)
-{
-    *n = 1;
-    for (uint32_t i = 0; i < e->nindex; i++) {
-        int64_t low = 0, high;
-        if ((e->index[i]->low && !lang_const_int(e->index[i]->low, &low)) ||
-            !lang_const_int(e->index[i]->dims[0], &high))
-            return false;
-        const uint64_t count = high > low ? (uint64_t)high - (uint64_t)low : 0;
-        if (count > MAP_TERMS || *n * count > MAP_TERMS)
-            return false;
-        *n *= count;
-    }
-    return true;
-}
-
-enum { FEW = 8 };
-
-/* The same of a reduction of the results' own equation. */
-static bool is_shared(const struct survey *s, const struct lang_expr *e, uint64_t terms)
-{
-    bool all = true;
-    for (uint32_t i = 0; i < s->eq->nindex; i++)
-        all = all && inspect_mentions(e, 1, &s->eq->index[i]);
-    return s->depth == 0 && !all && terms > FEW;
-}
-
-/* Is it a reduction of more than a few terms that has fewer indices than the results? Many of these
- * would compute it again, a norm's sum over channels each of the channels. */
-static bool is_shared_reduction(const struct survey *s, const struct lang_equation *eq)
-{
-    const struct lang_expr *r = inspect_reduction(s->g, eq->rhs);
-    uint64_t terms;
-    return r && eq->nindex < s->eq->nindex && (!count_terms(r, &terms) || terms > FEW);
-}
-
-/* Adds to *cost the operations that an element takes, intermediates and short reductions written
- * out. */
-static bool survey_expr(struct survey *s, const struct lang_expr *e, double *cost)
-{
-    double inner = 1;
-    uint64_t terms = 1;
-    e = cg_view(s->g, e);
-    if (++s->steps > MOST_STEPS)
-        return lower_lacks(s->why, e->span, "'%s' takes too many operations", s->eq->sym->name);
-    if (e->kind == E_REDUCE && !count_terms(e, &terms))
-        return lower_lacks(s->why, e->span, "%s is a reduction of many terms",
-                           lang_reduce_name(e->reduce));
-    if (e->kind == E_REDUCE && is_shared(s, e, terms))
-        return lower_lacks(s->why, e->span, "several results need this %s",
-                           lang_reduce_name(e->reduce));
-    for (uint32_t i = 0; i < e->nargs; i++)
-        if (!survey_expr(s, e->args[i], &inner))
-            return false;
-    if (e->pad && !survey_expr(s, e->pad, &inner))
-        return false;
-    const bool tensor = e->kind == E_INDEX || (e->kind == E_NAME && (e->sym->kind == SYM_TENSOR ||
-                                                                     e->sym->kind == SYM_BUFFER));
-    if (tensor && cg_is_defined(s->g, e->sym) && is_shared_reduction(s, e->sym->def))
-        return lower_lacks(s->why, e->span, "several results need the reduction '%s'",
-                           e->sym->name);
-    const bool is_made = tensor && cg_is_defined(s->g, e->sym);
-    s->depth += is_made;
-    if (is_made && !survey_expr(s, e->sym->def->rhs, &inner))
-        return false;
-    s->depth -= is_made;
-    *cost += inner * (double)terms;
-    return *cost <= MOST_COST ||
-           lower_lacks(s->why, e->span, "'%s' takes too many operations", s->eq->sym->name);
-}
-
-/* Is it so large that the L2 cache keeps little of it for long? */
-static bool is_large(const struct lang_symbol *t)
-{
-    enum { LARGE = 4 << 20 };
-    int64_t n = 1, one;
-    for (uint32_t i = 0; i < t->rank; i++)
-        if (!lang_const_int(t->dims[i], &one) || __builtin_mul_overflow(n, one, &n))
-            return false;
-    return n >= (int64_t)LARGE * 8 / dtype_bits(t->type);
-}
-
-static bool note_read(void *ctx, const struct access *a, const struct access_axes *axes)
-{
-    struct survey *s = ctx;
-    uint32_t moves = 0;
-    for (uint32_t i = 0; i < a->n; i++)
-        moves |= access_mask(&a->sub[i]);
-    const uint32_t bits = dtype_bits(a->sym->type);
-    const uint32_t all = (1u << axes->nout) - 1;
-    if ((moves & all) == all) { /* what is read again and again comes from a cache */
-        s->most = bits > s->most ? bits : s->most;
-        s->in_bits += bits;
-    } else if (moves & all && !(moves & 1) && is_large(a->sym)) {
-        const uint32_t leading = (uint32_t)__builtin_ctz(moves & all);
-        s->apart = leading > s->apart ? leading : s->apart;
-    }
-    return true;
-}
 
 struct walk {
     const struct lower_stage *s;
@@ -148,48 +30,6 @@ struct walk {
     uint32_t apart; /* leading axes along which a large read does not move */
     double cost;
 };
-
-static bool survey(struct cg *g, const struct lower_stage *s, struct walk *w, struct buf *why)
-{
-    struct survey v = {.g = g, .why = why, .most = 4};
-    w->s = s;
-    w->shape = s->eq[0]->sym;
-    w->least = 1;
-    w->cost = 0;
-    if (s->n > MAP_OUTPUTS)
-        return false;
-    for (uint32_t i = 0; i < s->n; i++) {
-        const struct lang_symbol *t = s->eq[i]->sym;
-        double cost = 0;
-        v.eq = s->eq[i];
-        if (t->rank == 0)
-            return lower_lacks(v.why, v.eq->span, "'%s' is one element", t->name);
-        if (!inspect_same_shape(t, w->shape))
-            return lower_lacks(v.why, v.eq->span, "'%s' has another shape than the first output",
-                               t->name);
-        if (!survey_expr(&v, v.eq->rhs, &cost))
-            return false;
-        if (!access_walk(g, v.eq, note_read, &v))
-            return lower_lacks(v.why, v.eq->span, "'%s' takes too many operations", t->name);
-        const uint32_t bits = dtype_bits(t->type);
-        v.most = bits > v.most ? bits : v.most;
-        w->least = bits < 8 ? 2 : w->least;
-        w->cost += cost;
-    }
-    w->apart = v.apart;
-    w->vector = 128 / v.most;
-    while (w->vector > w->least && w->vector * v.most > 32 && w->vector * w->cost > MOST_VECTOR)
-        w->vector /= 2;
-    const uint32_t in = v.in_bits * w->vector;
-    w->unroll = in >= 128 || !in || w->cost > 200 ? 1 : in >= 64 ? 2 : 4;
-    return true;
-}
-
-bool map_walk_fits(struct cg *g, const struct lower_stage *s, struct buf *why)
-{
-    struct walk w;
-    return survey(g, s, &w, why);
-}
 
 /* ---- positions ------------------------------------------------------------------------------- */
 
@@ -512,13 +352,15 @@ static bool is_whole(const struct walk *w)
 
 bool map_walk_lower(struct cg *g, const struct map_options *want, struct variant_set *all)
 {
-    struct walk w;
+    struct map_survey is;
     struct buf why = buf_in(g->a);
-    if (!survey(g, all->s, &w, &why))
+    if (!map_survey(g, all->s, NULL, &is, &why))
         return cg_error(g, all->s->eq[0]->span, "%s", buf_text(&why));
+    struct walk w = {
+        .s = all->s, .shape = is.shape, .least = is.least, .apart = is.apart, .cost = is.cost};
     w.block = want->block ? want->block : BLOCK;
-    w.unroll = want->unroll ? want->unroll : w.unroll;
-    w.vector = want->vector ? want->vector : w.vector;
+    w.unroll = want->unroll ? want->unroll : is.unroll;
+    w.vector = want->vector ? want->vector : is.vector;
     if (w.vector < w.least)
         return cg_error(
             g, schedule_span(g, "vector"),
@@ -531,12 +373,13 @@ bool map_walk_lower(struct cg *g, const struct map_options *want, struct variant
         {.part = "large", .lanes = w.least, .large = true},
     };
     const uint32_t unroll = w.unroll;
+    const bool has_windows = all->has_windows; /* what is left are small sizes, and large ones */
     bool same = false, wrapped = false;
     for (uint32_t i = 0; i < sizeof variants / sizeof *variants && !all->done; i++) {
         const struct variant *v = &variants[i];
         const bool again = (i == 1 && same) ||
                            (i == 3 && (wrapped || (w.vector == w.least && all->n)));
-        if (i == 1 && w.cost * w.vector > MOST_SPECIAL)
+        if ((i == 1 && w.cost * w.vector > MOST_SPECIAL) || (has_windows && i < 3))
             continue; /* elements one by one will do */
         const bool vain = v->wraps && (w.least > 1 || w.vector == w.least || w.cost > MOST_WRAPPED);
         /* elements one at a time: as many in flight as a vector has, as far as that is little
