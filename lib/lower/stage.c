@@ -8,6 +8,7 @@
 #include "lower/lift.h"
 #include "lower/narrow.h"
 #include "lower/outline.h"
+#include "lower/phases.h"
 #include "lower/prefix.h"
 #include "lower/schedule.h"
 
@@ -887,6 +888,34 @@ static bool lower_groups(struct stages *p)
     }
 }
 
+static bool fit_alone(struct stages *p, const equation_list *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (!schedule_fits(p->g, stage_of(p->g, list->v + i, 1, "")))
+            return false;
+    return true;
+}
+
+/* Stores sums by phases of their strides, as far as a strategy takes them. */
+static bool store_phases(struct stages *p)
+{
+    phases_list all = {0};
+    phases_split(p->g, &all);
+    for (size_t i = 0; i < all.n; i++) {
+        const equation_list *z = &all.v[i].z;
+        if (!fit_alone(p, z)) {
+            phases_undo(p->g, &all.v[i]);
+            continue;
+        }
+        for (size_t k = 0; k < z->n; k++) {
+            const struct cg_home *home = cg_home_of(p->g, z->v[k]->sym);
+            if (!(home && home->is_stored) && !store(p, z, k))
+                return false;
+        }
+    }
+    return true;
+}
+
 bool stages_lower(struct cg *g)
 {
     struct stages p = {.g = g, .groups = group_outputs(g)};
@@ -895,7 +924,7 @@ bool stages_lower(struct cg *g)
     narrow_reductions(g);
     lift_reductions(g);
     p.named = schedule_named(g, &good);
-    if (!good || !lower_whole(&p, &done))
+    if (!good || (!p.named && !store_phases(&p)) || !lower_whole(&p, &done))
         return false;
     if (!done && !(p.named ? lower_naively(&p) : lower_groups(&p)))
         return false;

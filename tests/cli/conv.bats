@@ -70,8 +70,33 @@ END
 @test "a condition that makes terms 0 makes a factor 0 of integers, which are never infinite" {
     run -0 kaio-emit -t sm_90a --explain -v --kernel=zeroed "$data"
     [[ $output == *"1 product of int8, summed as i32"* ]]
-    run -0 kaio-emit -t sm_90a --explain -v -D T=f16 --kernel=transposed "$data"
+    cat >c.yaml <<'END'
+kernel: c
+params: {x: 'in f16[n, c, h]', k: 'in f16[c, f, r]', y: 'out f16[n, f, h]'}
+compute: |
+  y[b,o,i] = sum[d,u](i >= u ? pad(x[b, d, i - u], 0) * k[d,o,u] : 0)
+END
+    run -0 kaio-emit -t sm_90a --explain -v c.yaml
     [[ $output == *"no product"* ]]
+}
+
+@test "a strided transposed convolution is a product for each phase, whose terms are all met" {
+    run -0 kaio-emit -t sm_90a --explain -v -D T=f16 -D r=3 -D s=3 --kernel=transposed "$data"
+    for phase in 0_0 0_1 1_0 1_1; do
+        [[ $output == *"transposed_phase_$phase: strategy matmul"* ]]
+    done
+    [[ $output != *"no product"* ]]
+    # with padding, gaps, conditions in place of pad(), other strides along other axes, groups, and phases of no term
+    local few=
+    [ -z "${KAIO_QUICK-}" ] || few='--code=generic --fill=normal'
+    for target in sm_80 sm_90a; do
+        # shellcheck disable=SC2086
+        run -0 kaio-verify --run -d cpu --check $few -t $target "$KAIO_SRCDIR/tests/data/phases.yaml"
+    done
+    # a gap that has a divisor in common with the stride leaves the sum as it is
+    sed 's/3 \* u/2 * u/g' "$KAIO_SRCDIR/tests/data/phases.yaml" | sed '/^---/,$d' >k.yaml
+    run -0 kaio-emit --explain k.yaml
+    [[ $output != *phase* ]]
 }
 
 @test "places by quotients and rests that do not fit each other are right, and what a condition guards is not read without it" {
