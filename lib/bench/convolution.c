@@ -3,8 +3,6 @@
 #include "bench/convolution.h"
 #include "bench/formula.h"
 
-#include <inttypes.h>
-
 enum { MOST = 8 };
 
 /* Indices with whole factors, and a number: (c + f0 i0 + f1 i1) / over. */
@@ -454,7 +452,7 @@ static bool settle_places(struct conv_finder *x)
     return true;
 }
 
-static bool has_channels_last(const struct conv_problem *p, const struct conv_tensor *t)
+bool convolution_channels_last(const struct conv_problem *p, const struct conv_tensor *t)
 {
     uint64_t places = 1;
     for (unsigned k = 0; k < p->spatial; k++)
@@ -488,7 +486,7 @@ static void fill_strides(struct conv_problem *p)
         struct conv_tensor *t = &p->tensor[k];
         const uint64_t outermost = t->dim[2] * t->stride[2];
         if (t->stride[1] == 0)
-            t->stride[1] = has_channels_last(p, &p->tensor[CONV_X]) ? 1 : outermost;
+            t->stride[1] = convolution_channels_last(p, &p->tensor[CONV_X]) ? 1 : outermost;
         if (t->stride[0] == 0)
             t->stride[0] = t->dim[1] * (t->stride[1] > outermost ? t->stride[1] : outermost);
     }
@@ -585,44 +583,4 @@ enum conv_operand convolution_result(const struct conv_problem *p)
 uint64_t convolution_groups(const struct conv_problem *p)
 {
     return p->tensor[CONV_X].dim[1] / p->tensor[CONV_W].dim[1];
-}
-
-/* "2 x 64 x 56 x 56", and the order in memory where the last dimension is not the fastest. */
-static void tensor_text(const char *name, const struct conv_problem *p, const struct conv_tensor *t,
-                        struct buf *out)
-{
-    for (unsigned k = 0; k < p->spatial + 2; k++)
-        buf_printf(out, "%s%" PRIu64, k ? " x " : name, t->dim[k]);
-    if (has_channels_last(p, t))
-        buf_puts(out, " channels last");
-}
-
-static void numbers_text(const char *name, const struct conv_problem *p, const int64_t *v,
-                         int64_t usual, struct buf *out)
-{
-    bool all_usual = true;
-    for (unsigned k = 0; k < p->spatial; k++)
-        all_usual &= v[k] == usual;
-    for (unsigned k = 0; k < p->spatial && !all_usual; k++)
-        buf_printf(out, "%s%" PRId64, k ? " x " : name, v[k]);
-}
-
-void convolution_text(const struct convolution *x, struct buf *out)
-{
-    static const char *const kinds[] = {"convolution", "gradient of the image",
-                                        "gradient of the filter"};
-    const struct conv_problem *p = &x->problem;
-    buf_printf(out, "  %s of %s", kinds[p->kind],
-               p->tf32 ? "tf32" : dtype_name(p->tensor[CONV_X].type));
-    tensor_text(", x ", p, &p->tensor[CONV_X], out);
-    tensor_text(", w ", p, &p->tensor[CONV_W], out);
-    tensor_text(", y ", p, &p->tensor[CONV_Y], out);
-    if (convolution_groups(p) != 1)
-        buf_printf(out, ", groups %" PRIu64, convolution_groups(p));
-    numbers_text(", stride ", p, p->stride, 1, out);
-    numbers_text(", dilation ", p, p->dilation, 1, out);
-    numbers_text(", border ", p, p->pre, 0, out);
-    if (memcmp(p->pre, p->post, p->spatial * sizeof *p->pre) != 0)
-        numbers_text(" and ", p, p->post, -1, out);
-    buf_putc(out, '\n');
 }

@@ -29,6 +29,7 @@ struct convolution convolution_find(const struct attention_at *at);
 void convolution_text(const struct convolution *x, struct buf *out);
 /* Which operand of a problem the library writes. */
 enum conv_operand convolution_result(const struct conv_problem *p);
+bool convolution_channels_last(const struct conv_problem *p, const struct conv_tensor *t);
 /* How many groups of channels there are. */
 uint64_t convolution_groups(const struct conv_problem *p);
 

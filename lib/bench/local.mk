@@ -1,7 +1,7 @@
 lib_libkaiocore_la_SOURCES += \
 	lib/bench/attention.c lib/bench/attention.h lib/bench/formula.c lib/bench/formula.h \
 	lib/bench/gradient.c lib/bench/mask.c lib/bench/score.c lib/bench/sdpa.c \
-	lib/bench/choice.c lib/bench/choice.h lib/bench/conv.c lib/bench/convolution.c \
+	lib/bench/choice.c lib/bench/choice.h lib/bench/conv.c lib/bench/convolution.c lib/bench/convolution_text.c \
 	lib/bench/convolution.h lib/bench/cudnn.c \
 	lib/bench/baseline.c lib/bench/baseline.h \
 	lib/bench/bench.c lib/bench/bench.h \
