@@ -201,7 +201,7 @@ def norm(op, r):
     elif kind == "rms":
         op.equations = [f"y[{full}] = x[{full}] * rsqrt(mean[{bound}](x[{read}] * x[{read}]) + 1e-5)"]
     else:
-        op.equations = [f"y[{full}] = x[{full}] / (norm1[{bound}](x[{read}]) + 1e-3)"]
+        op.equations = [f"y[{full}] = x[{full}] / (mean[{bound}](abs(x[{read}])) + 1e-3)"]
 
     def call(torch, x, consts):
         wide = x[0] if x[0].dtype == torch.float64 else x[0].float()
@@ -210,7 +210,7 @@ def norm(op, r):
         elif kind == "rms":
             y = wide * torch.rsqrt((wide * wide).mean(over, keepdim=True) + 1e-5)
         else:
-            y = wide / (wide.abs().sum(over, keepdim=True) + 1e-3)
+            y = wide / (wide.abs().mean(over, keepdim=True) + 1e-3)
         return (y.to(x[0].dtype),)
 
     op.call, op.tolerance = call, 1e-4 if op.type == "f32" else None
