@@ -298,7 +298,7 @@ bool lang_parse_param(struct arena *a, struct span text, const struct lang_types
 
 /* ---- checking -------------------------------------------------------------------------------- */
 
-/* Where names are looked up, innermost scope first. */
+/* A name is looked up here, and then in the scopes around this one (up). */
 struct lang_scope {
     struct lang_scope *up;
     VEC(struct lang_symbol *) syms;
@@ -322,9 +322,10 @@ struct lang_options {
     bool fast_math;        /* math: fast */
     bool exact; /* what lang_eval_int() gets: what overflows its type stays an operation */
     bool grid;  /* grid:, which alone may be said by 'multiprocessors' */
-    /* calls whose results are rounded to 16 bits at once are marked; not in math: strict */
+    /* The checker marks each call whose result is rounded to 16 bits at once, since it may be less
+     * exact. math: strict wants none marked. */
     bool mark_rounded;
-    bool *rounded_calls; /* FN_COUNT: set for the builtins of which a call was marked; or NULL */
+    bool *rounded_calls; /* by builtin, FN_COUNT of them: was a call of it marked? NULL: unasked */
     /* Of a body: the block's extents, 0 where they are known only at launch. The analysis of what
      * differs between threads (uniform.c) knows warps by them. */
     uint32_t block[3];

@@ -165,7 +165,7 @@ const char *lang_nearest_reduction(const char *name);
 bool lang_special_parse(const char *s, size_t n, enum lang_special *sp);
 bool lang_order_parse(const char *s, size_t n, enum lang_order *o);
 bool lang_memory_scope_parse(const char *s, size_t n, enum lang_memory_scope *scope);
-/* FN_COUNT when there is none; *fast for fast_exp and its like. */
+/* The builtin of that name; FN_COUNT: there is none. *fast: the name begins with fast_. */
 enum lang_builtin lang_builtin_parse(const char *name, bool *fast);
 /* What a function of CUDA is called here ("atomicAdd": "atomic_add"); NULL for other names. */
 const char *lang_cuda_word(const char *name);
@@ -181,10 +181,11 @@ struct checker {
     struct arena *a;
     struct diags *d;
     struct lang_scope *scope;
-    /* Where equations go that notations stand for, behind those checked before; NULL: there can be
-     * none. */
+    /* The checked equations, to which those that a notation stands for are added. NULL: no notation
+     * may have equations of its own here. */
     checked_list *made;
-    bool guessing; /* the types of a recurrence are not found yet: an integer may become a float */
+    /* The types of a recurrence are being looked for: an integer may yet become a float. */
+    bool guessing;
     struct lang_options opt;
     enum lang_place place;
     unsigned guarded;       /* inside a conditional's arm or pad(): a read may be out of range */
