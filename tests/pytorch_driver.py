@@ -79,11 +79,18 @@ def encode_map(driver, arg, address):
     memory = ctypes.create_string_buffer(192)
     at = (ctypes.addressof(memory) + 63) // 64 * 64
     rank = len(arg["dims"])
-    driver.check(driver.cu.cuTensorMapEncodeTiled(
-        ctypes.c_void_p(at), MAP_TYPE[arg["type"]], rank, ctypes.c_void_p(address + arg["at"]),
-        (ctypes.c_uint64 * rank)(*arg["dims"]), (ctypes.c_uint64 * rank)(*arg["strides"]),
-        (ctypes.c_uint32 * rank)(*arg["box"]), (ctypes.c_uint32 * rank)(*arg["steps"]), INTERLEAVE[arg["interleave"]],
-        SWIZZLE[arg["swizzle"]], PROMOTE[arg["promote"]], int(arg["fill"] == "nan")), "cuTensorMapEncodeTiled")
+    u32, i32 = ctypes.c_uint32, ctypes.c_int32
+    common = (ctypes.c_void_p(at), MAP_TYPE[arg["type"]], rank, ctypes.c_void_p(address + arg["at"]),
+              (ctypes.c_uint64 * rank)(*arg["dims"]), (ctypes.c_uint64 * rank)(*arg["strides"]))
+    tail = ((u32 * rank)(*arg["steps"]), INTERLEAVE[arg["interleave"]], SWIZZLE[arg["swizzle"]], PROMOTE[arg["promote"]],
+            int(arg["fill"] == "nan"))
+    if "lower" in arg:
+        corner = i32 * (rank - 2)
+        driver.check(driver.cu.cuTensorMapEncodeIm2col(
+            *common, corner(*arg["lower"]), corner(*arg["upper"]), u32(arg["box"][0]), u32(arg["box"][1]), *tail),
+            "cuTensorMapEncodeIm2col")
+    else:
+        driver.check(driver.cu.cuTensorMapEncodeTiled(*common, (u32 * rank)(*arg["box"]), *tail), "cuTensorMapEncodeTiled")
     return at, memory
 
 

@@ -146,6 +146,14 @@ static void json_value(struct json *j, enum dtype t, const uint64_t *value)
         json_int(j, "value", dtype_get_int(t, value, 0));
 }
 
+static void json_corner(struct json *j, const char *name, const int32_t *v, unsigned n)
+{
+    json_array(j, name);
+    for (unsigned i = 0; i < n; i++)
+        json_int(j, NULL, v[i]);
+    json_end(j);
+}
+
 static void json_map(struct json *j, const struct plan_map *p)
 {
     const struct device_tensor_map *m = &p->m;
@@ -163,9 +171,13 @@ static void json_map(struct json *j, const struct plan_map *p)
         json_uint(j, NULL, m->stride[i]);
     json_end(j);
     json_array(j, "box");
-    for (unsigned i = 0; i < m->rank; i++)
+    for (unsigned i = 0; i < (m->im2col ? 2 : m->rank); i++)
         json_uint(j, NULL, m->box[i]);
     json_end(j);
+    if (m->im2col) {
+        json_corner(j, "lower", m->lower, m->rank - 2);
+        json_corner(j, "upper", m->upper, m->rank - 2);
+    }
     json_array(j, "steps");
     for (unsigned i = 0; i < m->rank; i++)
         json_uint(j, NULL, m->step[i]);

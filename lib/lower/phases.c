@@ -5,10 +5,10 @@
 enum { MOST_AXES = 4, MOST_RANK = 8, MOST_STRIDE = 64, MOST_CONDITIONS = 24, MOST_PHASES = 32 };
 
 /* An axis of the results, i, and the index of the sum, u, that (i + p - t * u) % s == 0 ties to it.
- */
+ * What both s and t are multiples of, g, divides i + p, too, where there are terms: n = s / g. */
 struct axis {
     struct lang_symbol *i, *u;
-    int64_t p, s, t;
+    int64_t p, s, t, g, n;
     struct lang_symbol *j, *v; /* of a phase, and its number: see phases.h */
     int64_t c;
 };
@@ -175,13 +175,16 @@ static void note_condition(struct phases *p, const struct lang_expr *e)
         !add_linear(p, of, 1, &x) || !x.i || !x.u)
         return;
     const struct axis a = {.i = x.i, .u = x.u, .p = x.c, .s = s, .t = -x.of_u};
-    if (x.of_i != 1 || a.t < 1 || a.p < 0 || common(a.t, a.s) != 1 || a.u->low || a.i->low ||
+    if (x.of_i != 1 || a.t < 1 || a.p < 0 || a.u->low || a.i->low ||
         !inspect_at_launch(a.u->dims[0]))
         return;
     for (uint32_t k = 0; k < p->n; k++)
         if (p->axis[k].i == a.i || p->axis[k].u == a.u)
             return;
-    p->axis[p->n++] = a;
+    p->axis[p->n] = a;
+    p->axis[p->n].g = common(a.t, a.s);
+    p->axis[p->n].n = a.s / p->axis[p->n].g;
+    p->n++;
 }
 
 static bool is_zero(const struct lang_expr *e)
@@ -191,25 +194,43 @@ static bool is_zero(const struct lang_expr *e)
     return (e->kind == E_FLOAT && e->fval == 0) || (lang_const_int(e, &v) && v == 0);
 }
 
-/* Finds the conditions without which the term e, or this factor of it, is 0. */
-static void find_conditions(struct phases *p, const struct lang_expr *e, bool is_condition)
+static bool rounds(const struct lang_expr *e)
+{
+    return e->kind == E_CAST || (e->kind == E_CALL && !e->func &&
+                                 (e->fn == FN_TF32 || e->fn == FN_TF32_RN || e->fn == FN_TF32_RZ));
+}
+
+/* Conditions are of whole terms, or of one of their factors. Where a factor alone is 0 the term is
+ * not that if another is infinite: then only what meets such a condition can be left away. What is
+ * padded is a factor, so that padding stands for conditions of factors. */
+enum { OF_TERM, OF_FACTOR };
+
+static void find_condition(struct phases *p, const struct lang_expr *e, int of)
 {
     e = inspect_strip(e);
-    if (is_condition && e->kind == E_BINARY && e->op == OP_LAND) {
-        find_conditions(p, e->args[0], true);
-        find_conditions(p, e->args[1], true);
-    } else if (is_condition) {
-        if (p->nconditions < MOST_CONDITIONS)
-            p->condition[p->nconditions++] = e;
+    if (e->kind == E_BINARY && e->op == OP_LAND) {
+        find_condition(p, e->args[0], of);
+        find_condition(p, e->args[1], of);
+        return;
+    }
+    if ((of == OF_FACTOR || p->g->fast) && p->nconditions < MOST_CONDITIONS)
+        p->condition[p->nconditions++] = e;
+    if (of == OF_TERM || p->g->fast)
         note_condition(p, e);
-    } else if (e->kind == E_BINARY && e->op == OP_MUL) {
-        find_conditions(p, e->args[0], false);
-        find_conditions(p, e->args[1], false);
+}
+
+/* Finds the conditions without which the term e, or this factor of it, is 0. */
+static void find_conditions(struct phases *p, const struct lang_expr *e, int of)
+{
+    e = inspect_strip(e);
+    if (e->kind == E_BINARY && e->op == OP_MUL) {
+        find_conditions(p, e->args[0], OF_FACTOR);
+        find_conditions(p, e->args[1], OF_FACTOR);
     } else if (e->kind == E_COND && is_zero(e->args[2])) {
-        find_conditions(p, e->args[0], true);
-        find_conditions(p, e->args[1], false);
-    } else if (e->kind == E_CAST) {
-        find_conditions(p, e->args[0], false);
+        find_condition(p, e->args[0], of);
+        find_conditions(p, e->args[1], of);
+    } else if (rounds(e)) {
+        find_conditions(p, e->args[0], of);
     }
 }
 
@@ -249,16 +270,16 @@ static struct lang_expr *inlined(struct cg *g, const struct lang_expr *e, const 
 
 /* ---- a phase's sum --------------------------------------------------------------------------- */
 
-/* s * v + c, for u. */
+/* n * v + c, for u. */
 static struct lang_expr *element(struct cg *g, const struct axis *a, struct span at)
 {
-    return with(g, OP_ADD, with(g, OP_MUL, name_of(g, at, a->v), a->s), a->c);
+    return with(g, OP_ADD, with(g, OP_MUL, name_of(g, at, a->v), a->n), a->c);
 }
 
-/* (i + p - t * u) / s, which is j - t * v - t * c / s. */
+/* (i + p - t * u) / s, which is j - t / g * v - t * c / s. */
 static struct lang_expr *quotient(struct cg *g, const struct axis *a, struct span at)
 {
-    struct lang_expr *v = with(g, OP_MUL, name_of(g, at, a->v), a->t);
+    struct lang_expr *v = with(g, OP_MUL, name_of(g, at, a->v), a->t / a->g);
     return with(g, OP_SUB, binary(g, OP_SUB, name_of(g, at, a->j), v), a->t * a->c / a->s);
 }
 
@@ -352,7 +373,7 @@ static bool reads_quotient(const struct phases *p, const struct lang_expr *e, co
         return reads_quotient(p, e->args[0], a, dim) || reads_quotient(p, e->args[1], a, dim);
     if (e->kind == E_COND)
         return is_zero(e->args[2]) && reads_quotient(p, e->args[1], a, dim);
-    if (e->kind == E_CAST)
+    if (rounds(e))
         return reads_quotient(p, e->args[0], a, dim);
     if (e->kind != E_INDEX || (e->pad && !is_zero(e->pad)) || cg_is_defined(p->g, e->sym))
         return false;
@@ -430,19 +451,19 @@ static void name_indices(struct cg *g, struct axis *a)
 {
     struct lang_expr *rows = widened(g, a->i->dims[0]), *terms = widened(g, a->u->dims[0]);
     rows = with(g, OP_DIV, with(g, OP_ADD, rows, a->p + a->s - 1), a->s);
-    terms = with(g, OP_DIV, with(g, OP_ADD, terms, a->s - 1 - a->c), a->s);
+    terms = with(g, OP_DIV, with(g, OP_ADD, terms, a->n - 1 - a->c), a->n);
     a->j = index_symbol(g, a->i, rows);
     a->v = index_symbol(g, a->u, terms);
 }
 
-/* The phase that i is of: c with t * c = i + p modulo s. */
+/* The phase that i is of: c with t / g * c = (i + p) / g modulo n. */
 static struct lang_expr *phase_of(struct cg *g, const struct axis *a, struct span at)
 {
     int64_t inverse = 1;
-    while (inverse * a->t % a->s != 1)
+    while (inverse * (a->t / a->g) % a->n != 1)
         inverse++;
     struct lang_expr *e = with(g, OP_ADD, name_of(g, at, a->i), a->p);
-    return with(g, OP_MOD, with(g, OP_MUL, e, inverse), a->s);
+    return with(g, OP_MOD, with(g, OP_MUL, with(g, OP_DIV, e, a->g), inverse), a->n);
 }
 
 /* Adds an index of z, and what y reads there. */
@@ -557,6 +578,18 @@ static bool is_empty(const struct axis *a)
     return lang_const_int(a->u->dims[0], &n) && n <= a->c;
 }
 
+static struct lang_expr *equals(struct cg *g, struct lang_expr *x, int64_t y)
+{
+    struct lang_expr *e = binary(g, OP_EQ, x, number(g, x->span, y));
+    e->type = DT_BOOL;
+    return e;
+}
+
+static struct lang_expr *nothing(const struct phases *p)
+{
+    return node(p->g, p->sum->span, (struct lang_expr){.kind = E_FLOAT, .type = p->sum->type}, 0);
+}
+
 /* The reads of all phases of the axes from k on, by which of them an element is in. */
 static struct lang_expr *phases_from(struct phases *p, const struct lang_expr *body, uint32_t k,
                                      bool empty, struct phases_sum *out)
@@ -564,19 +597,19 @@ static struct lang_expr *phases_from(struct phases *p, const struct lang_expr *b
     struct cg *g = p->g;
     struct lang_expr *all = NULL;
     if (k == p->n && empty)
-        return node(g, p->sum->span, (struct lang_expr){.kind = E_FLOAT, .type = p->sum->type}, 0);
+        return nothing(p);
     if (k == p->n)
         return make(p, body, out);
     struct axis *a = &p->axis[k];
-    for (int64_t c = a->s; c-- > 0;) {
+    for (int64_t c = a->n; c-- > 0;) {
         a->c = c;
         struct lang_expr *one = phases_from(p, body, k + 1, empty || is_empty(a), out);
-        struct lang_expr *is =
-            binary(g, OP_EQ, phase_of(g, a, p->sum->span), number(g, p->sum->span, c));
-        is->type = DT_BOOL;
-        all = all ? chosen(g, is, one, all) : one;
+        all = all ? chosen(g, equals(g, phase_of(g, a, p->sum->span), c), one, all) : one;
     }
-    return all;
+    if (a->g == 1)
+        return all;
+    struct lang_expr *at = with(g, OP_ADD, name_of(g, p->sum->span, a->i), a->p);
+    return chosen(g, equals(g, with(g, OP_MOD, at, a->g), 0), all, nothing(p));
 }
 
 static void split(struct cg *g, const struct lang_equation *eq, const struct lang_expr *sum,
@@ -588,10 +621,10 @@ static void split(struct cg *g, const struct lang_equation *eq, const struct lan
     if (sum->reduce != RED_SUM || !dtype_is_float(sum->type) || eq->nindex > MOST_RANK)
         return;
     const struct lang_expr *body = inlined(g, sum->args[0], &none);
-    find_conditions(&p, body, false);
+    find_conditions(&p, body, OF_TERM);
     drop_idle(&p, body);
     for (uint32_t k = 0; k < p.n && all <= MOST_PHASES; k++)
-        all *= p.axis[k].s;
+        all *= p.axis[k].n;
     if (p.n == 0 || all > MOST_PHASES || !is_plain(&p, body))
         return;
     struct phases_sum *out = VEC_PUSH(g->a, list);

@@ -11,7 +11,8 @@
  *     y[i] = (i + p) % s == 0 ? z_0[(i + p) / s] : (i + p) % s == 1 ? z_1[(i + p) / s] : ...
  *
  * A gap t between the elements of a window, (i + p - t * u) % s == 0, without a divisor in common
- * with s, makes c = (i + p) / t modulo s of it. x is then read at j - t * v - t * c / s.
+ * with s, makes c = (i + p) / t modulo s of it. x is then read at j - t * v - t * c / s. Where they
+ * have one, g, y is 0 where it does not divide i + p, and else there are s / g phases.
  *
  * What reads all z stands for the sum from then on (cg_view).
  */

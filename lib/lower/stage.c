@@ -34,6 +34,7 @@ struct stages {
     const struct strategy *last;  /* used */
     bool used;  /* the schedule's options were read by a strategy that takes them */
     bool aside; /* what is computed now is none of what the schedule speaks of */
+    equation_list turned;
     unsigned depth;
 };
 
@@ -800,6 +801,34 @@ static void explain_turned(struct cg *g, const struct lang_symbol *t)
                   t->name, lang_expr_text(g->a, bytes));
 }
 
+/* Are both the same of the equations' indices, one after the other? */
+static bool same_of_indices(const struct lang_equation *p, const struct lang_expr *x,
+                            const struct lang_equation *q, const struct lang_expr *y)
+{
+    for (uint32_t i = 0; i < p->nindex && x->kind == E_NAME && y->kind == E_NAME; i++)
+        if (x->sym == p->index[i] || y->sym == q->index[i])
+            return x->sym == p->index[i] && y->sym == q->index[i];
+    if (!inspect_same_node(x, y))
+        return false;
+    for (uint32_t i = 0; i < x->nargs; i++)
+        if (!same_of_indices(p, x->args[i], q, y->args[i]))
+            return false;
+    return !x->pad || same_of_indices(p, x->pad, q, y->pad);
+}
+
+/* The temp that has what the equation says, for another stage; NULL: there is none. */
+static const struct lang_symbol *turned_before(const struct stages *p,
+                                               const struct lang_equation *eq)
+{
+    for (size_t i = 0; i < p->turned.n; i++) {
+        const struct lang_equation *old = p->turned.v[i];
+        if (old->nindex == eq->nindex && old->sym->type == eq->sym->type &&
+            inspect_same_shape(old->sym, eq->sym) && same_of_indices(old, old->rhs, eq, eq->rhs))
+            return cg_home_of(p->g, old->sym)->temp;
+    }
+    return NULL;
+}
+
 /* Brings what the stage reads into the order that its strategy wants, if that is worth launches of
  * their own; then its form is another. */
 static bool turn(struct stages *p, const struct lower_stage *s, struct choice *how)
@@ -819,6 +848,13 @@ static bool turn(struct stages *p, const struct lower_stage *s, struct choice *h
     for (uint32_t i = 0; i < turned.n; i++) {
         const struct lang_equation *eq = turned.eq[i];
         struct group one = {.eq = {eq}, .n = 1};
+        const struct lang_symbol *before = turned_before(p, eq);
+        if (before) {
+            *VEC_PUSH(g->a, &g->homes) =
+                (struct cg_home){.sym = eq->sym, .temp = before, .is_stored = true};
+            continue;
+        }
+        *VEC_PUSH(g->a, &p->turned) = eq;
         explain_turned(g, eq->sym);
         *VEC_PUSH(g->a, &g->homes) =
             (struct cg_home){.sym = eq->sym, .temp = cg_temp_for(g, eq->sym)};
@@ -908,8 +944,8 @@ static bool store_phases(struct stages *p)
             continue;
         }
         for (size_t k = 0; k < z->n; k++) {
-            const struct cg_home *home = cg_home_of(p->g, z->v[k]->sym);
-            if (!(home && home->is_stored) && !store(p, z, k))
+            const equation_list alone = {.v = z->v + k, .n = 1};
+            if (!store(p, &alone, 0))
                 return false;
         }
     }
