@@ -3,6 +3,7 @@
 #include "lower/stage.h"
 
 #include "lower/advice.h"
+#include "lower/costly.h"
 #include "lower/explain.h"
 #include "lower/inouts.h"
 #include "lower/lift.h"
@@ -12,7 +13,7 @@
 #include "lower/prefix.h"
 #include "lower/schedule.h"
 
-enum { MOST_OUTPUTS = 64, MOST_RANK = 8, MOST_COSTLY = 64 };
+enum { MOST_OUTPUTS = 64, MOST_RANK = 8 };
 
 /* Outputs, of one shape at first. */
 struct group {
@@ -116,82 +117,10 @@ static struct group *next_group(struct stages *p)
     return NULL;
 }
 
-/* ---- what is worth storing ------------------------------------------------------------------- */
-
-static bool has_equation(const equation_list *l, const struct lang_equation *eq)
-{
-    for (size_t i = 0; i < l->n; i++)
-        if (l->v[i] == eq)
-            return true;
-    return false;
-}
-
-/* Is it read at the very element that is computed, so that every element of it is read once? */
-static bool read_in_place(const struct lang_expr *e, const struct lang_equation *by)
-{
-    return e->nargs == by->nindex && inspect_is_in_place(e, by);
-}
-
-/* Is a reduction made for each element of the equation: in its own right side, or in that of what
- * it reads in place? Those in the list will be stored. */
-static bool reduces_in_place(struct stages *p, const struct lang_expr *e,
-                             const struct lang_equation *by, const equation_list *stored,
-                             equation_list *seen)
-{
-    e = cg_view(p->g, e);
-    if (e->kind == E_REDUCE)
-        return true;
-    for (uint32_t i = 0; i < e->nargs; i++)
-        if (reduces_in_place(p, e->args[i], by, stored, seen))
-            return true;
-    if (e->pad && reduces_in_place(p, e->pad, by, stored, seen))
-        return true;
-    const bool tensor = e->kind == E_INDEX || (e->kind == E_NAME && e->sym->kind == SYM_TENSOR);
-    if (!tensor || !cg_is_defined(p->g, e->sym) || !read_in_place(e, by))
-        return false;
-    const struct lang_equation *eq = e->sym->def;
-    if (has_equation(stored, eq) || has_equation(seen, eq))
-        return false;
-    *VEC_PUSH(p->g->a, seen) = eq;
-    return reduces_in_place(p, eq->rhs, eq, stored, seen);
-}
-
-/* The costly equations that e reads and that nothing has stored yet, deepest first. within: of a
- * reduction, or of what is made for each of its terms. */
-static void find_costly(struct stages *p, const struct lang_expr *e, const struct lang_equation *by,
-                        bool within, equation_list *seen, equation_list *out)
-{
-    e = cg_view(p->g, e);
-    within |= e->kind == E_REDUCE;
-    for (uint32_t i = 0; i < e->nindex; i++) {
-        if (e->index[i]->low)
-            find_costly(p, e->index[i]->low, by, within, seen, out);
-        find_costly(p, e->index[i]->dims[0], by, within, seen, out);
-    }
-    for (uint32_t i = 0; i < e->nargs; i++)
-        find_costly(p, e->args[i], by, within, seen, out);
-    if (e->pad)
-        find_costly(p, e->pad, by, within, seen, out);
-    bool tensor = e->kind == E_INDEX ||
-                  (e->kind == E_NAME && (e->sym->kind == SYM_TENSOR || e->sym->kind == SYM_BUFFER));
-    if (!tensor || !cg_is_defined(p->g, e->sym))
-        return;
-    const struct lang_equation *eq = e->sym->def;
-    if (!has_equation(seen, eq)) {
-        *VEC_PUSH(p->g->a, seen) = eq;
-        find_costly(p, eq->rhs, eq, within && !inspect_reduction(p->g, eq->rhs), seen, out);
-    }
-    equation_list others = {0};
-    if ((within || !read_in_place(e, by)) && !has_equation(out, eq) &&
-        reduces_in_place(p, eq->rhs, eq, out, &others))
-        *VEC_PUSH(p->g->a, out) = eq;
-}
-
 /* ---- stages ---------------------------------------------------------------------------------- */
 
-/* Equations as a stage, which outlives what strategies make of it. */
-static struct lower_stage *stage_of(struct cg *g, const struct lang_equation *const *eq, uint32_t n,
-                                    const char *entry)
+struct lower_stage *stage_of(struct cg *g, const struct lang_equation *const *eq, uint32_t n,
+                             const char *entry)
 {
     struct lower_stage *s = ARENA_NEW(g->a, struct lower_stage);
     const struct lang_equation **own = ARENA_ARRAY(g->a, n, const struct lang_equation *);
@@ -265,236 +194,14 @@ static struct group *group_of(struct stages *p, const struct lang_equation *eq)
     return NULL;
 }
 
-/* Does e depend on the equation, through what nothing has stored? seen: equations that don't. */
-static bool depends(struct stages *p, const struct lang_expr *e, const struct lang_equation *on,
-                    equation_list *seen)
-{
-    e = cg_view(p->g, e);
-    for (uint32_t i = 0; i < e->nindex; i++)
-        if ((e->index[i]->low && depends(p, e->index[i]->low, on, seen)) ||
-            depends(p, e->index[i]->dims[0], on, seen))
-            return true;
-    for (uint32_t i = 0; i < e->nargs; i++)
-        if (depends(p, e->args[i], on, seen))
-            return true;
-    if (e->pad && depends(p, e->pad, on, seen))
-        return true;
-    const bool tensor = e->kind == E_INDEX || (e->kind == E_NAME && e->sym->kind == SYM_TENSOR);
-    if (!tensor || !cg_is_defined(p->g, e->sym) || has_equation(seen, e->sym->def))
-        return false;
-    if (e->sym->def == on || depends(p, e->sym->def->rhs, on, seen))
-        return true;
-    *VEC_PUSH(p->g->a, seen) = e->sym->def;
-    return false;
-}
-
-/* How often costly equations are between one of them and what is in memory, 1 at least. */
-static void find_levels(struct stages *p, const equation_list *costly, uint32_t *level)
-{
-    for (size_t i = 0; i < costly->n; i++) {
-        level[i] = 1;
-        for (size_t k = 0; k < i; k++) { /* they come after those that they depend on */
-            equation_list seen = {0};
-            if (level[k] >= level[i] && depends(p, costly->v[i]->rhs, costly->v[k], &seen))
-                level[i] = level[k] + 1;
-        }
-    }
-}
-
-/* Does a strategy stream through the stage's intermediates, if these of the costly ones are
- * stored? */
-static bool streams(struct stages *p, const struct lower_stage *s, const equation_list *costly,
-                    const bool *stored)
-{
-    struct cg *g = p->g;
-    const size_t homes = g->homes.n;
-    struct buf why = buf_in(g->a);
-    bool fits = false;
-    for (size_t i = 0; i < costly->n; i++)
-        if (stored[i] && !cg_home_of(g, costly->v[i]->sym))
-            *VEC_PUSH(g->a, &g->homes) = (struct cg_home){
-                .sym = costly->v[i]->sym, .temp = costly->v[i]->sym, .is_stored = true};
-    g->reducing->v.n = 0;
-    for (size_t i = 0; i < nstrategies && !fits; i++)
-        fits = strategies[i]->streams && schedule_analyse(g, strategies[i], s, &why);
-    g->homes.n = homes;
-    g->reducing->v.n = 0;
-    return fits;
-}
-
-/* Does e read the equation, with no other costly one in between? */
-static bool reads_directly(struct stages *p, const struct lang_expr *e, const equation_list *costly,
-                           const struct lang_equation *eq)
-{
-    equation_list others = {0};
-    for (size_t i = 0; i < costly->n; i++)
-        if (costly->v[i] != eq)
-            *VEC_PUSH(p->g->a, &others) = costly->v[i];
-    return depends(p, e, eq, &others);
-}
-
-/* Does somebody else than the stage and what it streams want the equation, too? */
-static bool is_wanted(struct stages *p, const struct group *gr, const struct lower_stage *s,
-                      const equation_list *costly, const bool *inside,
-                      const struct lang_equation *eq)
-{
-    bool own = false;
-    for (uint32_t i = 0; i < gr->n; i++) {
-        for (uint32_t k = 0; k < s->n; k++)
-            own |= s->eq[k] == gr->eq[i];
-        if (!own && reads_directly(p, gr->eq[i]->rhs, costly, eq))
-            return true;
-    }
-    for (size_t i = 0; i < costly->n; i++)
-        if (!inside[i] && costly->v[i] != s->eq[0] &&
-            reads_directly(p, costly->v[i]->rhs, costly, eq))
-            return true;
-    return false;
-}
-
-/* Which of the costly equations that the stage needs are stored best, if a strategy streams through
- * others? Those up to the least level that will do; or those that are in its way one by one. False:
- * none streams. */
-static bool choose_stored(struct stages *p, const struct lower_stage *s,
-                          const equation_list *costly, const uint32_t *level, const bool *needs,
-                          bool *stored)
-{
-    enum { MOST_LEVELS = 8, MOST_NEEDED = 16 };
-    uint32_t deepest = 0, needed = 0;
-    for (size_t i = 0; i < costly->n; i++) {
-        deepest = needs[i] && level[i] > deepest ? level[i] : deepest;
-        needed += needs[i];
-    }
-    for (uint32_t l = 0; l < deepest && l < MOST_LEVELS; l++) {
-        for (size_t i = 0; i < costly->n; i++)
-            stored[i] = level[i] <= l;
-        if (streams(p, s, costly, stored))
-            return true;
-    }
-    bool any = false, more = needed <= MOST_NEEDED;
-    memcpy(stored, needs, costly->n * sizeof *stored);
-    while (more) {
-        more = false;
-        for (size_t i = costly->n; i-- > 0;) {
-            if (!needs[i] || !stored[i])
-                continue;
-            stored[i] = false;
-            const bool fits = streams(p, s, costly, stored);
-            stored[i] = !fits;
-            any |= fits;
-            more |= fits;
-        }
-    }
-    return any;
-}
-
-/* Which of the costly equations does the stage depend on? */
-static void find_needed(struct stages *p, const struct lower_stage *s, const equation_list *costly,
-                        bool *needs)
-{
-    for (size_t i = 0; i < costly->n; i++) {
-        needs[i] = false;
-        for (uint32_t k = 0; k < s->n; k++) {
-            equation_list seen = {0};
-            needs[i] |= depends(p, s->eq[k]->rhs, costly->v[i], &seen);
-        }
-    }
-}
-
-/* Leaves to a strategy that streams what it computes of the stage as it goes: it need not be
- * stored. */
-static void leave_streamed(struct stages *p, const struct group *gr, const struct lower_stage *s,
-                           const equation_list *costly, const uint32_t *level, bool *streamed)
-{
-    bool needs[MOST_COSTLY], stored[MOST_COSTLY];
-    find_needed(p, s, costly, needs);
-    if (!choose_stored(p, s, costly, level, needs, stored))
-        return;
-    for (size_t i = 0; i < costly->n; i++)
-        needs[i] &= !stored[i];
-    for (size_t i = 0; i < costly->n; i++)
-        if (needs[i] && is_wanted(p, gr, s, costly, needs, costly->v[i]))
-            return;
-    for (size_t i = 0; i < costly->n; i++)
-        streamed[i] |= needs[i];
-}
-
-/* Which costly equations are better left to what a strategy streams, of the group or of later
- * ones? */
-static void find_streamed(struct stages *p, const struct group *gr, const equation_list *costly,
-                          bool *streamed)
-{
-    uint32_t level[MOST_COSTLY];
-    memset(streamed, 0, costly->n * sizeof *streamed);
-    if (costly->n > MOST_COSTLY)
-        return;
-    find_levels(p, costly, level);
-    leave_streamed(p, gr, stage_of(p->g, gr->eq, gr->n, ""), costly, level, streamed);
-    for (size_t i = costly->n; i-- > 0;)
-        if (!streamed[i])
-            leave_streamed(p, gr, stage_of(p->g, &costly->v[i], 1, ""), costly, level, streamed);
-}
-
-/* Leaves out what is cheap once the others are stored. */
-static void drop_cheap(struct stages *p, equation_list *costly)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < costly->n; i++) {
-        equation_list seen = {0};
-        if (reduces_in_place(p, costly->v[i]->rhs, costly->v[i], costly, &seen))
-            costly->v[n++] = costly->v[i];
-    }
-    costly->n = n;
-}
-
-/* The costly equations that the group needs, deepest first. */
-static equation_list costly_of(struct stages *p, const struct group *gr)
-{
-    equation_list seen = {0}, costly = {0};
-    for (uint32_t i = 0; i < gr->n; i++) {
-        *VEC_PUSH(p->g->a, &seen) = gr->eq[i];
-        find_costly(p, gr->eq[i]->rhs, gr->eq[i], false, &seen, &costly);
-        outline_reductions(p->g, gr->eq[i], &costly);
-    }
-    drop_cheap(p, &costly);
-    return costly;
-}
-
-/* Does a strategy stream through some of what the group needs, the rest being stored? */
-static bool may_stream(struct stages *p, const struct group *gr)
-{
-    const equation_list costly = costly_of(p, gr);
-    const struct lower_stage *s = stage_of(p->g, gr->eq, gr->n, "");
-    bool needs[MOST_COSTLY], stored[MOST_COSTLY];
-    uint32_t level[MOST_COSTLY];
-    if (costly.n > MOST_COSTLY)
-        return false;
-    find_levels(p, &costly, level);
-    find_needed(p, s, &costly, needs);
-    return choose_stored(p, s, &costly, level, needs, stored);
-}
-
-/* Is each of the group's equations streamed, but not all of them in one pass? */
-static bool streams_apart(struct stages *p, const struct group *gr)
-{
-    if (may_stream(p, gr))
-        return false;
-    for (uint32_t i = 0; i < gr->n; i++) {
-        const struct group one = {.eq = {gr->eq[i]}, .n = 1};
-        if (!may_stream(p, &one))
-            return false;
-    }
-    return true;
-}
-
 /* Stores what the group reads again and again. False after an error; *any: something was stored. */
 static bool store_costly(struct stages *p, const struct group *gr, bool *any)
 {
     struct cg *g = p->g;
-    const equation_list costly = costly_of(p, gr);
+    const equation_list costly = costly_of(g, stage_of(g, gr->eq, gr->n, ""));
     *any = false;
     bool *streamed = ARENA_ARRAY(g->a, costly.n, bool);
-    find_streamed(p, gr, &costly, streamed);
+    costly_find_streamed(g, stage_of(g, gr->eq, gr->n, ""), &costly, streamed);
     for (size_t i = 0; i < costly.n; i++) {
         const struct lang_equation *eq = costly.v[i];
         const struct cg_home *home = cg_home_of(g, eq->sym);
@@ -539,7 +246,7 @@ static bool store_prefixes(struct stages *p, const struct group *gr, bool *any)
     const struct lower_stage *s = stage_of(g, gr->eq, gr->n, "");
     equation_list seen = {0}, all = {0};
     for (uint32_t i = 0; i < gr->n; i++)
-        find_costly(p, gr->eq[i]->rhs, gr->eq[i], true, &seen, &all);
+        costly_find(g, gr->eq[i]->rhs, gr->eq[i], true, &seen, &all);
     for (size_t i = 0; i < all.n; i++) {
         const struct cg_home *home = cg_home_of(g, all.v[i]->sym);
         if ((home && home->is_stored) || all.v[i]->sym->kind != SYM_TENSOR ||
@@ -621,7 +328,7 @@ static const struct lower_stage *store_along(struct stages *p, struct group *gr,
     equation_list mine = {0}, rest = {0};
     const uint32_t own = gr->n;
     for (uint32_t i = 0; i < own; i++)
-        find_costly(p, gr->eq[i]->rhs, gr->eq[i], false, &mine, &rest);
+        costly_find(g, gr->eq[i]->rhs, gr->eq[i], false, &mine, &rest);
     for (uint32_t k = 0; k < p->groups.n && mine.n; k++) {
         const struct group *other = &p->groups.v[k];
         equation_list seen = {0}, costly = {0};
@@ -630,11 +337,11 @@ static const struct lower_stage *store_along(struct stages *p, struct group *gr,
         for (uint32_t i = 0; i < own; i++) /* what it reads of these will be in memory */
             *VEC_PUSH(g->a, &seen) = gr->eq[i];
         for (uint32_t i = 0; i < other->n; i++)
-            find_costly(p, other->eq[i]->rhs, other->eq[i], false, &seen, &costly);
+            costly_find(g, other->eq[i]->rhs, other->eq[i], false, &seen, &costly);
         for (size_t i = 0; i < costly.n && gr->n < MOST_OUTPUTS; i++) {
             gr->eq[gr->n] = costly.v[i];
             const struct lower_stage *both = stage_of(g, gr->eq, gr->n + 1, s->entry);
-            if (!has_equation(&mine, costly.v[i]) || !is_tensor_without_home(g, costly.v[i]) ||
+            if (!costly_has(&mine, costly.v[i]) || !is_tensor_without_home(g, costly.v[i]) ||
                 !schedule_analyse(g, how->by, both, &why))
                 continue;
             give_home(g, costly.v[i]->sym);
@@ -676,6 +383,11 @@ static bool can_split(const struct group *gr)
 static bool fits(struct stages *p, const struct group *gr)
 {
     return schedule_fits(p->g, stage_of(p->g, gr->eq, gr->n, ""));
+}
+
+static bool may_stream(struct stages *p, const struct group *gr)
+{
+    return costly_may_stream(p->g, stage_of(p->g, gr->eq, gr->n, ""));
 }
 
 /* The outputs that go together, again and again: what one of them stores the next may read. */
@@ -771,7 +483,7 @@ static bool lower_group(struct stages *p, struct group *gr, const struct lang_sy
     how = how.by ? how : widened(p, s);
     if (how.by && part)
         s = extend(p, gr, &how, s);
-    else if (!how.by && can_split(gr) && streams_apart(p, gr))
+    else if (!how.by && can_split(gr) && costly_stream_apart(g, s))
         return gr->is_written = split_group(p, gr, may_stream);
     else if (!how.by && !choose(p, gr, s, &how))
         return false;

@@ -13,5 +13,8 @@
 
 /* Code and launches for g->spec's equations; false after an error. */
 bool stages_lower(struct cg *g);
+/* Equations as a stage, which outlives what strategies make of it. */
+struct lower_stage *stage_of(struct cg *g, const struct lang_equation *const *eq, uint32_t n,
+                             const char *entry);
 
 #endif
