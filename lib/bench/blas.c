@@ -15,8 +15,7 @@ enum { POISON = 0xff, SAMPLES = 256, GRAIN = 1 << 16 };
 struct request_memory {
     struct blas_plan *plan;
     unsigned choice;
-    const void *host_a, *host_b;
-    uint64_t at_a, at_b, at_c; /* in a set */
+    struct rival_buffer a, b, c;
 };
 struct blas_work {
     struct blas_requests requests;
@@ -207,17 +206,8 @@ static const void *make_host(struct rival *v, struct blas_operand *o)
 
 /* ---- device memory ---- */
 
-/* Room for `bytes` in each set. */
-static uint64_t reserve(struct rival *v, uint64_t bytes)
-{
-    uint64_t at = v->set_bytes;
-    v->set_bytes += (bytes + RIVAL_ALIGN - 1) / RIVAL_ALIGN * RIVAL_ALIGN;
-    return at;
-}
-
 /* An operand that an earlier product has already, as in several products of one input. */
-static bool share(struct blas_work *w, size_t n, struct blas_operand *o, const void **host,
-                  uint64_t *at)
+static bool share(struct blas_work *w, size_t n, struct blas_operand *o, struct rival_buffer *out)
 {
     for (size_t i = 0; i < n; i++) {
         const struct blas_request *r = &w->requests.v.v[i];
@@ -226,22 +216,21 @@ static bool share(struct blas_work *w, size_t n, struct blas_operand *o, const v
         for (int k = 0; k < 2; k++)
             if (has[k]->sym == o->sym && has[k]->type == o->type && !has[k]->turned && !o->turned) {
                 o->elements = has[k]->elements;
-                *host = k ? m->host_b : m->host_a;
-                *at = k ? m->at_b : m->at_a;
+                *out = k ? m->b : m->a;
                 return true;
             }
     }
     return false;
 }
 
-static void place_operand(struct rival *v, size_t n, struct blas_operand *o, const void **host,
-                          uint64_t *at)
+static void place_operand(struct rival *v, size_t n, struct blas_operand *o,
+                          struct rival_buffer *out)
 {
-    if (share(v->blas, n, o, host, at))
+    if (share(v->blas, n, o, out))
         return;
-    *host = make_host(v, o);
-    *at = reserve(v, dtype_bytes(o->type, (size_t)o->elements));
-    v->bytes += dtype_bytes(o->type, (size_t)o->elements);
+    out->host = make_host(v, o);
+    out->bytes = dtype_bytes(o->type, (size_t)o->elements);
+    rival_place(v, out);
 }
 
 static uint64_t result_bytes(const struct blas_product *p)
@@ -255,38 +244,24 @@ static void lay_out(struct rival *v)
     for (size_t i = 0; i < w->requests.v.n; i++) {
         struct blas_request *r = &w->requests.v.v[i];
         struct request_memory *m = &w->memory[i];
-        place_operand(v, i, &r->a, &m->host_a, &m->at_a);
-        place_operand(v, i, &r->b, &m->host_b, &m->at_b);
-        m->at_c = w->rest ? 0 : reserve(v, result_bytes(&r->product));
-        v->bytes += result_bytes(&r->product);
+        place_operand(v, i, &r->a, &m->a);
+        place_operand(v, i, &r->b, &m->b);
+        m->c.bytes = result_bytes(&r->product);
+        m->c.at = w->rest ? 0 : rival_reserve(v, m->c.bytes);
+        v->bytes += m->c.bytes;
     }
-}
-
-static enum device_status upload(struct rival *v, const struct blas_operand *o, const void *host,
-                                 uint64_t at, struct diags *d)
-{
-    const struct bench_device *b = v->dev;
-    uint64_t bytes = dtype_bytes(o->type, (size_t)o->elements);
-    enum device_status status = b->ops->write(b->dev, v->base + at, host, bytes, d);
-    for (unsigned k = 1; k < v->nset && status == DEVICE_OK; k++)
-        status = b->queue->copy(b->dev, v->base + k * v->set_bytes + at, v->base + at, bytes, d);
-    return status;
 }
 
 static enum device_status make_ready(struct rival *v, struct diags *d)
 {
-    const struct bench_device *b = v->dev;
-    const struct device_label label = {.name = v->name, .type = ""};
     struct blas_work *w = v->blas;
-    enum device_status status = b->ops->alloc(b->dev, v->nset * v->set_bytes, &label, &v->base, d);
+    enum device_status status = rival_allocate(v, d);
     for (size_t i = 0; i < w->requests.v.n && status == DEVICE_OK; i++) {
-        const struct blas_request *r = &w->requests.v.v[i];
-        const struct request_memory *m = &w->memory[i];
-        status = upload(v, &r->a, m->host_a, m->at_a, d);
+        status = rival_upload(v, &w->memory[i].a, d);
         if (status == DEVICE_OK)
-            status = upload(v, &r->b, m->host_b, m->at_b, d);
+            status = rival_upload(v, &w->memory[i].b, d);
     }
-    return status == DEVICE_OK ? b->queue->wait(b->dev, NULL, d) : status;
+    return status == DEVICE_OK ? v->dev->queue->wait(v->dev->dev, NULL, d) : status;
 }
 
 /* ---- execution ---- */
@@ -296,7 +271,7 @@ static uint64_t result_at(const struct rival *v, size_t i, unsigned set)
 {
     const struct blas_work *w = v->blas;
     if (!w->rest)
-        return v->base + set * v->set_bytes + w->memory[i].at_c;
+        return rival_address(v, &w->memory[i].c, set);
     return w->rest->base + set * w->rest->set_bytes + w->rest->offset[w->first_product + i];
 }
 
@@ -305,11 +280,10 @@ static enum device_status multiply(struct rival *v, size_t i, unsigned set, stru
     struct blas_work *w = v->blas;
     const struct blas_request *r = &w->requests.v.v[i];
     const struct request_memory *m = &w->memory[i];
-    uint64_t base = v->base + set * v->set_bytes;
-    return v->dev->ops->blas->multiply(v->dev->dev, m->plan, m->choice,
-                                       base + m->at_a + dtype_bytes(r->a.type, (size_t)r->a.offset),
-                                       base + m->at_b + dtype_bytes(r->b.type, (size_t)r->b.offset),
-                                       result_at(v, i, set), d);
+    const uint64_t a = rival_address(v, &m->a, set) + dtype_bytes(r->a.type, (size_t)r->a.offset);
+    const uint64_t b = rival_address(v, &m->b, set) + dtype_bytes(r->b.type, (size_t)r->b.offset);
+    return v->dev->ops->blas->multiply(v->dev->dev, m->plan, m->choice, a, b, result_at(v, i, set),
+                                       d);
 }
 
 static enum device_status enqueue(struct rival *v, unsigned set, struct diags *d)
@@ -327,8 +301,8 @@ static enum device_status poison(struct rival *v, unsigned set, struct diags *d)
     const struct blas_work *w = v->blas;
     enum device_status status = DEVICE_OK;
     for (size_t i = 0; i < w->requests.v.n && status == DEVICE_OK; i++)
-        status = v->dev->queue->fill(v->dev->dev, result_at(v, i, set), POISON,
-                                     result_bytes(&w->requests.v.v[i].product), d);
+        status =
+            v->dev->queue->fill(v->dev->dev, result_at(v, i, set), POISON, w->memory[i].c.bytes, d);
     return status == DEVICE_OK && w->rest ? w->rest->ops->poison(w->rest, set, d) : status;
 }
 
@@ -432,8 +406,8 @@ static enum rival_status prepare(struct rival *v, struct diags *d)
                                w->requests.v.n > 1 ? "s" : "");
     }
     enum device_status status = make_plans(v, own);
-    if (status == DEVICE_ABSENT || status == DEVICE_REFUSED)
-        return rival_failed(v, own, status == DEVICE_ABSENT ? RIVAL_ABSENT : RIVAL_REFUSED);
+    if (status == DEVICE_ABSENT)
+        return rival_failed(v, own, RIVAL_ABSENT);
     if (status == DEVICE_OK) {
         lay_out(v);
         v->nset = rival_sets(v->dev, v->set_bytes);
@@ -448,12 +422,7 @@ static enum rival_status prepare(struct rival *v, struct diags *d)
     }
     for (size_t i = 0; i < w->requests.v.n && status == DEVICE_OK; i++)
         status = choose(v, i, own);
-    if (status == DEVICE_OK)
-        return RIVAL_OK;
-    if (status == DEVICE_REFUSED)
-        return rival_failed(v, own, RIVAL_REFUSED);
-    diags_append(d, own);
-    return rival_failed(v, own, RIVAL_FAILED);
+    return rival_prepared(v, status, own, d);
 }
 
 /* ---- results ---- */
@@ -496,8 +465,8 @@ static double sample(const struct blas_request *r, const struct request_memory *
     const uint64_t x = at / (p->m * p->n), row = at / p->n % p->m, col = at % p->n;
     double want = 0, size = 0;
     for (uint64_t l = 0; l < p->k; l++) {
-        const double term = taken(r, element(&r->a, m->host_a, x, row, l), cut) *
-                            taken(r, element(&r->b, m->host_b, x, col, l), cut);
+        const double term = taken(r, element(&r->a, m->a.host, x, row, l), cut) *
+                            taken(r, element(&r->b, m->b.host, x, col, l), cut);
         want += term;
         size += fabs(term);
     }

@@ -15,9 +15,7 @@ struct conv_work {
     struct conv_plan *plan;
     unsigned choice;
     enum conv_operand result;
-    uint64_t at[CONV_OPERANDS]; /* in a set */
-    uint64_t bytes[CONV_OPERANDS];
-    const void *host[CONV_OPERANDS];
+    struct rival_buffer buffer[CONV_OPERANDS];
 };
 
 /* ---- buffers ---- */
@@ -27,33 +25,10 @@ static void lay_out(struct rival *v)
     struct conv_work *w = v->conv;
     for (int k = 0; k < CONV_OPERANDS; k++) {
         const struct run_param *p = run_find_param(v->subject->code.run, w->x.sym[k]->name);
-        w->bytes[k] = p->host.bytes;
-        w->host[k] = p->host.data;
-        w->at[k] = v->set_bytes;
-        v->set_bytes += (w->bytes[k] + RIVAL_ALIGN - 1) / RIVAL_ALIGN * RIVAL_ALIGN;
-        v->bytes += w->bytes[k];
+        w->buffer[k].bytes = p->host.bytes;
+        w->buffer[k].host = k == (int)w->result ? NULL : p->host.data;
+        rival_place(v, &w->buffer[k]);
     }
-}
-
-static uint64_t address(const struct rival *v, int which, unsigned set)
-{
-    return v->base + set * v->set_bytes + v->conv->at[which];
-}
-
-static enum device_status make_ready(struct rival *v, struct diags *d)
-{
-    const struct bench_device *b = v->dev;
-    const struct device_label label = {.name = v->name, .type = ""};
-    const struct conv_work *w = v->conv;
-    enum device_status status = b->ops->alloc(b->dev, v->nset * v->set_bytes, &label, &v->base, d);
-    for (int k = 0; k < CONV_OPERANDS && status == DEVICE_OK; k++) {
-        if (k == (int)w->result)
-            continue;
-        status = b->ops->write(b->dev, address(v, k, 0), w->host[k], w->bytes[k], d);
-        for (unsigned s = 1; s < v->nset && status == DEVICE_OK; s++)
-            status = b->queue->copy(b->dev, address(v, k, s), address(v, k, 0), w->bytes[k], d);
-    }
-    return status == DEVICE_OK ? b->queue->wait(b->dev, NULL, d) : status;
 }
 
 /* ---- execution ---- */
@@ -64,7 +39,7 @@ static enum device_status run_way(void *ctx, unsigned way, unsigned set, struct 
     const struct conv_work *w = v->conv;
     uint64_t at[CONV_OPERANDS];
     for (int k = 0; k < CONV_OPERANDS; k++)
-        at[k] = address(v, k, set) +
+        at[k] = rival_address(v, &w->buffer[k], set) +
                 dtype_bytes(w->x.problem.tensor[k].type, (size_t)w->x.offset[k]);
     return v->dev->ops->conv->execute(v->dev->dev, w->plan, way, at, d);
 }
@@ -77,8 +52,8 @@ static enum device_status enqueue(struct rival *v, unsigned set, struct diags *d
 static enum device_status poison(struct rival *v, unsigned set, struct diags *d)
 {
     const struct conv_work *w = v->conv;
-    return v->dev->queue->fill(v->dev->dev, address(v, (int)w->result, set), POISON,
-                               w->bytes[w->result], d);
+    const struct rival_buffer *x = &w->buffer[w->result];
+    return v->dev->queue->fill(v->dev->dev, rival_address(v, x, set), POISON, x->bytes, d);
 }
 
 static enum device_status choose(struct rival *v, struct diags *d)
@@ -110,23 +85,18 @@ static enum rival_status prepare(struct rival *v, struct diags *d)
         return RIVAL_REFUSED;
     v->note = w->x.plain ? NULL : "the convolution only";
     enum device_status status = v->dev->ops->conv->plan(v->dev->dev, &w->x.problem, &w->plan, own);
-    if (status == DEVICE_ABSENT || status == DEVICE_REFUSED)
-        return rival_failed(v, own, status == DEVICE_ABSENT ? RIVAL_ABSENT : RIVAL_REFUSED);
+    if (status == DEVICE_ABSENT)
+        return rival_failed(v, own, RIVAL_ABSENT);
     if (status == DEVICE_OK) {
         lay_out(v);
         v->nset = rival_sets(v->dev, v->set_bytes);
         v->launches = 1;
         v->repeatable = true;
-        status = make_ready(v, own);
+        status = rival_make_buffers(v, w->buffer, CONV_OPERANDS, own);
     }
     if (status == DEVICE_OK)
         status = choose(v, own);
-    if (status == DEVICE_OK)
-        return RIVAL_OK;
-    if (status == DEVICE_REFUSED)
-        return rival_failed(v, own, RIVAL_REFUSED);
-    diags_append(d, own);
-    return rival_failed(v, own, RIVAL_FAILED);
+    return rival_prepared(v, status, own, d);
 }
 
 /* ---- results ---- */
@@ -135,7 +105,7 @@ static enum rival_status prepare(struct rival *v, struct diags *d)
  * factors. */
 struct walk {
     const struct conv_problem *p;
-    const void *host[CONV_OPERANDS];
+    const struct rival_buffer *buffer;
     const uint64_t *offset;
     bool cut;
     double want, size;
@@ -145,7 +115,7 @@ struct walk {
 static double taken(const struct walk *w, enum conv_operand which, uint64_t at)
 {
     const double v =
-        dtype_get(w->p->tensor[which].type, w->host[which], (size_t)(w->offset[which] + at));
+        dtype_get(w->p->tensor[which].type, w->buffer[which].host, (size_t)(w->offset[which] + at));
     return !w->p->tf32 ? v : w->cut ? tf32_cut_from_double(v) : tf32_even_from_double(v);
 }
 
@@ -274,9 +244,8 @@ static bool sample_is_right(struct rival *v, const uint64_t *i, double got)
 {
     const struct conv_work *w = v->conv;
     const struct conv_problem *p = &w->x.problem;
-    struct walk s = {.p = p, .offset = w->x.offset};
+    struct walk s = {.p = p, .buffer = w->buffer, .offset = w->x.offset};
     double elements = 1;
-    memcpy(s.host, w->host, sizeof s.host);
     for (unsigned k = 0; k < p->spatial + 2; k++)
         elements *= (double)p->tensor[w->result].dim[k];
     for (int cut = 0; cut < 1 + p->tf32; cut++) {
@@ -326,8 +295,8 @@ static enum rival_status check(struct rival *v, unsigned set, struct diags *d)
         }
         const uint64_t at = w->x.offset[w->result] + offset_of(p, w->result, i);
         const uint64_t size = dtype_bits(t->type) / 8;
-        if (b->ops->read(b->dev, bytes, address(v, (int)w->result, set) + at * size, size, d) !=
-            DEVICE_OK)
+        if (b->ops->read(b->dev, bytes, rival_address(v, &w->buffer[w->result], set) + at * size,
+                         size, d) != DEVICE_OK)
             return rival_failed(v, d, RIVAL_FAILED);
         if (!sample_is_right(v, i, dtype_get(t->type, bytes, 0)))
             return RIVAL_WRONG;

@@ -43,7 +43,6 @@ static enum device_status fill_sources(struct rival *v, struct diags *d)
 
 static enum rival_status prepare(struct rival *v, struct diags *d)
 {
-    const struct device_label label = {.name = v->name, .type = ""};
     v->bytes = v->subject->bytes / 2 * 2;
     if (v->bytes == 0) {
         v->why = "there is nothing to copy";
@@ -53,8 +52,7 @@ static enum rival_status prepare(struct rival *v, struct diags *d)
     v->nset = rival_sets(v->dev, v->set_bytes);
     v->launches = 1;
     v->repeatable = true;
-    enum device_status status =
-        v->dev->ops->alloc(v->dev->dev, v->nset * v->set_bytes, &label, &v->base, d);
+    enum device_status status = rival_allocate(v, d);
     if (status == DEVICE_OK)
         status = fill_sources(v, d);
     return status == DEVICE_OK ? RIVAL_OK : rival_failed(v, d, RIVAL_FAILED);

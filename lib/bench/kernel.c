@@ -7,24 +7,6 @@
 
 enum { POISON = 0xff }; /* NaN, -1 */
 
-unsigned rival_sets(const struct bench_device *dev, uint64_t bytes)
-{
-    uint64_t stride = bytes ? bytes : 1, most = dev->info.memory / 4 / stride;
-    uint64_t n = 2 * dev->info.l2_bytes / stride + 1;
-    n = n < most ? n : most;
-    n = n < RIVAL_SETS_MOST ? n : RIVAL_SETS_MOST;
-    return n ? (unsigned)n : 1;
-}
-
-enum rival_status rival_failed(struct rival *v, const struct diags *d, enum rival_status status)
-{
-    v->why = "it failed";
-    for (size_t i = d->list.n; i > 0; i--)
-        if (d->list.v[i - 1].level == DIAG_ERROR)
-            v->why = d->list.v[i - 1].text;
-    return status;
-}
-
 /* Its inputs are the subject's where they have the same name, type and shape. */
 static void share_inputs(struct rival *v)
 {
@@ -77,8 +59,7 @@ static void lay_out(struct rival *v)
         v->repeatable &= i >= r->nparam || p->sym->mode != MODE_INOUT;
         if (v->lender && i < r->nparam)
             continue;
-        v->offset[i] = v->set_bytes;
-        v->set_bytes += (p->host.bytes + RIVAL_ALIGN - 1) / RIVAL_ALIGN * RIVAL_ALIGN;
+        v->offset[i] = rival_reserve(v, p->host.bytes);
     }
 }
 
@@ -137,7 +118,6 @@ static enum device_status no_messages(struct rival *v, struct diags *d)
 static enum device_status make_ready(struct rival *v, struct diags *d)
 {
     const struct bench_device *b = v->dev;
-    const struct device_label label = {.name = v->name, .type = ""};
     enum device_status status = v->module ? DEVICE_OK
                                           : b->ops->load_module(b->dev, v->code.ptx, &v->module, d);
     for (size_t i = 0; i < v->code.plan.n && status == DEVICE_OK; i++) {
@@ -145,7 +125,7 @@ static enum device_status make_ready(struct rival *v, struct diags *d)
         status = b->queue->prepare(b->dev, &v->code.plan.v[i].l, d);
     }
     if (status == DEVICE_OK && v->set_bytes + !v->lender > 0)
-        status = b->ops->alloc(b->dev, v->nset * v->set_bytes, &label, &v->base, d);
+        status = rival_allocate(v, d);
     if (status == DEVICE_OK)
         status = no_messages(v, d);
     if (status == DEVICE_OK)

@@ -8,7 +8,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/bench/code.c lib/bench/code.h \
 	lib/bench/blas.c lib/bench/blas.h lib/bench/rest.c lib/bench/copy.c \
 	lib/bench/data.c lib/bench/data.h \
-	lib/bench/kernel.c lib/bench/rival.h \
+	lib/bench/kernel.c lib/bench/rival.c lib/bench/rival.h \
 	lib/bench/measure.c lib/bench/measure.h \
 	lib/bench/modules.c lib/bench/modules.h \
 	lib/bench/plan.c lib/bench/plan.h \

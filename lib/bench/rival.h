@@ -101,5 +101,28 @@ enum rival_status rival_failed(struct rival *v, const struct diags *d, enum riva
 /* How many sets of `bytes` it takes to exceed twice the L2 cache, as far as a quarter of the memory
  * and RIVAL_SETS_MOST allow; at least 1. */
 unsigned rival_sets(const struct bench_device *dev, uint64_t bytes);
+/* How a preparation ends that the library may refuse, and that tells `own` so: a failure is told d
+ * as well. */
+enum rival_status rival_prepared(struct rival *v, enum device_status status,
+                                 const struct diags *own, struct diags *d);
+
+/* A buffer of each set. */
+struct rival_buffer {
+    const void *host; /* what is in it at first; NULL: nothing is written */
+    uint64_t bytes;
+    uint64_t at; /* in a set */
+};
+/* Makes room for `bytes` in each set, and says where in a set that is. */
+uint64_t rival_reserve(struct rival *v, uint64_t bytes);
+/* Allocates v->nset sets, as large as they have become. */
+enum device_status rival_allocate(struct rival *v, struct diags *d);
+/* Gives a buffer its place; an execution moves its bytes. */
+void rival_place(struct rival *v, struct rival_buffer *x);
+uint64_t rival_address(const struct rival *v, const struct rival_buffer *x, unsigned set);
+/* Writes a buffer to the first set, and queues copies of it to the others. */
+enum device_status rival_upload(struct rival *v, const struct rival_buffer *x, struct diags *d);
+/* Allocates the sets, and fills the buffers in them that the host has the contents of. */
+enum device_status rival_make_buffers(struct rival *v, const struct rival_buffer *x, size_t n,
+                                      struct diags *d);
 
 #endif

@@ -15,9 +15,7 @@ static const double SLACK = 4;
 struct sdpa_work {
     struct attention x;
     struct sdpa_plan *plan;
-    uint64_t at[SDPA_BUFFERS];      /* in a set */
-    const void *host[SDPA_BUFFERS]; /* NULL: an output */
-    uint64_t bytes[SDPA_BUFFERS];
+    struct rival_buffer buffer[SDPA_BUFFERS];
     struct run run; /* the subject's, with results of our own */
 };
 
@@ -45,7 +43,7 @@ static const void *make_lengths(struct rival *v, int which)
     int32_t *made = ARENA_ARRAY(v->a, p->batch, int32_t);
     for (uint64_t z = 0; z < p->batch; z++)
         made[z] = (int32_t)(!from || from[z] > most ? most : from[z] < 0 ? 0 : from[z]);
-    w->bytes[which] = p->batch * sizeof *made;
+    w->buffer[which].bytes = p->batch * sizeof *made;
     return made;
 }
 
@@ -53,40 +51,18 @@ static void lay_out(struct rival *v)
 {
     struct sdpa_work *w = v->sdpa;
     for (int k = 0; k < SDPA_BUFFERS; k++) {
+        struct rival_buffer *x = &w->buffer[k];
         if (!w->x.problem.tensor[k].is_there)
             continue;
         if (k == SDPA_ROWS || k == SDPA_LENGTHS) {
-            w->host[k] = make_lengths(v, k);
+            x->host = make_lengths(v, k);
         } else {
             const struct run_param *p = run_find_param(v->subject->code.run, w->x.sym[k]->name);
-            w->bytes[k] = p->host.bytes;
-            w->host[k] = writes(w, k) ? NULL : p->host.data;
+            x->bytes = p->host.bytes;
+            x->host = writes(w, k) ? NULL : p->host.data;
         }
-        w->at[k] = v->set_bytes;
-        v->set_bytes += (w->bytes[k] + RIVAL_ALIGN - 1) / RIVAL_ALIGN * RIVAL_ALIGN;
-        v->bytes += w->bytes[k];
+        rival_place(v, x);
     }
-}
-
-static uint64_t address(const struct rival *v, int which, unsigned set)
-{
-    return v->base + set * v->set_bytes + v->sdpa->at[which];
-}
-
-static enum device_status make_ready(struct rival *v, struct diags *d)
-{
-    const struct bench_device *b = v->dev;
-    const struct device_label label = {.name = v->name, .type = ""};
-    const struct sdpa_work *w = v->sdpa;
-    enum device_status status = b->ops->alloc(b->dev, v->nset * v->set_bytes, &label, &v->base, d);
-    for (int k = 0; k < SDPA_BUFFERS && status == DEVICE_OK; k++) {
-        if (!w->host[k])
-            continue;
-        status = b->ops->write(b->dev, address(v, k, 0), w->host[k], w->bytes[k], d);
-        for (unsigned s = 1; s < v->nset && status == DEVICE_OK; s++)
-            status = b->queue->copy(b->dev, address(v, k, s), address(v, k, 0), w->bytes[k], d);
-    }
-    return status == DEVICE_OK ? b->queue->wait(b->dev, NULL, d) : status;
 }
 
 static enum rival_status prepare(struct rival *v, struct diags *d)
@@ -112,7 +88,7 @@ static enum rival_status prepare(struct rival *v, struct diags *d)
         v->nset = rival_sets(v->dev, v->set_bytes);
         v->launches = 1;
         v->repeatable = true;
-        status = make_ready(v, own);
+        status = rival_make_buffers(v, w->buffer, SDPA_BUFFERS, own);
     }
     if (status == DEVICE_OK)
         return RIVAL_OK;
@@ -125,7 +101,7 @@ static enum device_status enqueue(struct rival *v, unsigned set, struct diags *d
     const struct sdpa_work *w = v->sdpa;
     uint64_t at[SDPA_BUFFERS] = {0};
     for (int k = 0; k < SDPA_BUFFERS; k++)
-        at[k] = address(v, k, set) +
+        at[k] = rival_address(v, &w->buffer[k], set) +
                 dtype_bytes(w->x.problem.tensor[k].type, (size_t)w->x.offset[k]);
     return v->dev->ops->sdpa->execute(v->dev->dev, w->plan, at, d);
 }
@@ -134,9 +110,12 @@ static enum device_status poison(struct rival *v, unsigned set, struct diags *d)
 {
     const struct sdpa_work *w = v->sdpa;
     enum device_status status = DEVICE_OK;
-    for (int k = 0; k < SDPA_BUFFERS && status == DEVICE_OK; k++)
+    for (int k = 0; k < SDPA_BUFFERS && status == DEVICE_OK; k++) {
+        const struct rival_buffer *x = &w->buffer[k];
         if (writes(w, k))
-            status = v->dev->queue->fill(v->dev->dev, address(v, k, set), POISON, w->bytes[k], d);
+            status =
+                v->dev->queue->fill(v->dev->dev, rival_address(v, x, set), POISON, x->bytes, d);
+    }
     return status;
 }
 
@@ -169,7 +148,8 @@ static enum rival_status check(struct rival *v, unsigned set, struct diags *d)
         if (!writes(w, k))
             continue;
         struct run_param *p = run_find_param(&w->run, w->x.sym[k]->name);
-        if (b->ops->read(b->dev, p->result.data, address(v, k, set), w->bytes[k], d) != DEVICE_OK)
+        const uint64_t at = rival_address(v, &w->buffer[k], set);
+        if (b->ops->read(b->dev, p->result.data, at, w->buffer[k].bytes, d) != DEVICE_OK)
             return rival_failed(v, d, RIVAL_FAILED);
     }
     v->checked = data_compare(&v->subject->judge->data, &w->run);
