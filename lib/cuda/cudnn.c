@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cuda/cudnn_values.h"
 #include "cuda/driver.h"
 
 /* cudnn_graph.h */
@@ -32,21 +33,7 @@ enum {
     VARIANT_PACK_DATA_POINTERS = 1001,
     VARIANT_PACK_WORKSPACE = 1003,
 };
-enum {
-    TYPE_HANDLE = 0,
-    TYPE_INT64 = 3,
-    TYPE_VOID_PTR = 6,
-    TYPE_HEUR_MODE = 8,
-    TYPE_BACKEND_DESCRIPTOR = 15,
-};
 enum { HEUR_MODE_FALLBACK = 2, HEUR_MODE_A = 3 };
-enum {
-    STATUS_NO_SUBLIBRARY = 1008,
-    STATUS_REFUSES = 2000, /* parameters, and then what is not supported */
-    STATUS_NOT_SUPPORTED = 3000,
-    STATUS_INTERNAL = 4000,
-    STATUS_NO_HOST_MEMORY = 4003,
-};
 enum { ENGINES_MOST = 16 };
 /* The version since which the library itself clears memory where it adds up gradients. */
 enum { CLEARS_SUMS = 90600 };
@@ -138,7 +125,8 @@ bool cu_cudnn_load(struct cudnn *lib, struct diags *d)
     return true;
 }
 
-enum device_status cu_cudnn_open(struct device *dev, struct diags *d)
+/* Loads the library and makes the device's handle, if it has none. */
+static enum device_status open_handle(struct device *dev, struct diags *d)
 {
     struct cudnn *lib = &dev->cudnn;
     struct cudnn_handle_ *handle = NULL;
@@ -198,54 +186,55 @@ static int make_engines(const struct cudnn *lib, struct cudnn_objects *made,
 }
 
 /* A plan of one engine, if the library can make it. */
-static struct cudnn_tried try_engine(const struct cudnn *lib, struct cudnn_objects *made,
-                                     struct cudnn_desc_ *engine)
+static int try_engine(const struct cudnn *lib, struct cudnn_objects *made,
+                      struct cudnn_desc_ *engine, struct cudnn_tried *t)
 {
-    struct cudnn_tried t = {.engine = engine};
     int64_t bytes = 0, n;
-    int r = cu_cudnn_make(lib, made, EXECUTION_PLAN_DESCRIPTOR, &t.plan);
+    *t = (struct cudnn_tried){.engine = engine};
+    int r = cu_cudnn_make(lib, made, EXECUTION_PLAN_DESCRIPTOR, &t->plan);
     if (r == 0)
-        r = lib->SetAttribute(t.plan, EXECUTION_PLAN_HANDLE, TYPE_HANDLE, 1, &lib->handle);
+        r = lib->SetAttribute(t->plan, EXECUTION_PLAN_HANDLE, TYPE_HANDLE, 1, &lib->handle);
     if (r == 0)
-        r = lib->SetAttribute(t.plan, EXECUTION_PLAN_ENGINE_CONFIG, TYPE_BACKEND_DESCRIPTOR, 1,
+        r = lib->SetAttribute(t->plan, EXECUTION_PLAN_ENGINE_CONFIG, TYPE_BACKEND_DESCRIPTOR, 1,
                               &engine);
     if (r == 0)
-        r = lib->Finalize(t.plan);
+        r = lib->Finalize(t->plan);
     if (r == 0)
-        r = lib->GetAttribute(t.plan, EXECUTION_PLAN_WORKSPACE_SIZE, TYPE_INT64, 1, &n, &bytes);
-    t.workspace_bytes = r == 0 ? ((uint64_t)bytes + 255) / 256 * 256 : 0;
-    t.status = r;
-    return t;
+        r = lib->GetAttribute(t->plan, EXECUTION_PLAN_WORKSPACE_SIZE, TYPE_INT64, 1, &n, &bytes);
+    t->workspace_bytes = ((uint64_t)bytes + 255) / 256 * 256;
+    return r;
+}
+
+/* Keeps the first error. False where r is one. */
+static bool works(const struct cudnn *lib, int r, struct cudnn_error *first)
+{
+    if (r != 0 && first->status == 0)
+        cu_cudnn_take_error(lib, r, "the engines of cuDNN", first);
+    return r == 0;
 }
 
 void cu_cudnn_try(const struct cudnn *lib, struct cudnn_objects *made, struct cudnn_desc_ *graph,
-                  bool fallback, bool (*use)(void *ctx, const struct cudnn_tried *t), void *ctx)
+                  bool fallback, struct cudnn_error *first,
+                  bool (*use)(void *ctx, const struct cudnn_tried *t), void *ctx)
 {
     struct cudnn_desc_ *engine[ENGINES_MOST];
+    struct cudnn_tried t;
     int64_t n;
     int r = make_engines(lib, made, graph, fallback ? HEUR_MODE_FALLBACK : HEUR_MODE_A, engine, &n);
-    bool more = r == 0 || use(ctx, &(struct cudnn_tried){.status = r});
-    for (int64_t i = 0; i < n && r == 0 && more; i++) {
-        const struct cudnn_tried t = try_engine(lib, made, engine[i]);
-        more = use(ctx, &t);
-    }
+    bool more = works(lib, r, first);
+    for (int64_t i = 0; i < n && more; i++)
+        if (works(lib, try_engine(lib, made, engine[i], &t), first))
+            more = use(ctx, &t);
 }
 
 struct first_plan {
-    const struct cudnn *lib;
     struct sdpa_plan *plan;
-    struct cudnn_error *first;
     bool found;
 };
 
 static bool take_first(void *ctx, const struct cudnn_tried *t)
 {
     struct first_plan *x = ctx;
-    if (t->status != 0) {
-        if (x->first->status == 0)
-            cu_cudnn_take_error(x->lib, t->status, "the engines of cuDNN", x->first);
-        return true;
-    }
     x->plan->plan = t->plan;
     x->plan->workspace_bytes = t->workspace_bytes;
     x->found = true;
@@ -254,11 +243,30 @@ static bool take_first(void *ctx, const struct cudnn_tried *t)
 
 bool cu_cudnn_choose(const struct cudnn *lib, struct sdpa_plan *plan, struct cudnn_error *first)
 {
-    struct first_plan x = {lib, plan, first, false};
+    struct first_plan x = {plan, false};
     *first = (struct cudnn_error){0};
     for (int fallback = 0; fallback < 2 && !x.found; fallback++)
-        cu_cudnn_try(lib, &plan->made, plan->graph, fallback, take_first, &x);
+        cu_cudnn_try(lib, &plan->made, plan->graph, fallback, first, take_first, &x);
     return x.found;
+}
+
+enum device_status cu_cudnn_begin(struct device *dev, size_t bytes, void **plan, struct diags *d)
+{
+    *plan = NULL;
+    enum device_status status = open_handle(dev, d);
+    if (status != DEVICE_OK)
+        return status;
+    *plan = calloc(1, bytes);
+    return *plan ? DEVICE_OK : cu_cudnn_failed(&dev->cudnn, d, STATUS_NO_HOST_MEMORY, "cuDNN");
+}
+
+enum device_status cu_cudnn_workspace(struct device *dev, uint64_t bytes, uint64_t *address,
+                                      struct diags *d)
+{
+    if (bytes == 0)
+        return DEVICE_OK;
+    cu_result r = dev->cu.MemAlloc(address, bytes);
+    return r == CU_SUCCESS ? DEVICE_OK : cu_failed(dev, d, r, "no workspace for cuDNN");
 }
 
 static void discard(struct device *dev, struct sdpa_plan *plan)
@@ -269,43 +277,34 @@ static void discard(struct device *dev, struct sdpa_plan *plan)
     free(plan);
 }
 
-static enum device_status make_workspace(struct device *dev, struct sdpa_plan *plan,
-                                         struct diags *d)
+static enum device_status fill_plan(struct device *dev, const struct sdpa_problem *p,
+                                    struct sdpa_plan *plan, struct diags *d)
 {
-    const uint64_t bytes = plan->workspace_bytes + plan->extra_bytes;
-    if (bytes == 0)
-        return DEVICE_OK;
-    cu_result r = dev->cu.MemAlloc(&plan->workspace, bytes);
-    return r == CU_SUCCESS ? DEVICE_OK : cu_failed(dev, d, r, "no workspace for cuDNN");
+    const struct cudnn *lib = &dev->cudnn;
+    const char *call = NULL;
+    struct cudnn_error first;
+    if (p->backward && lib->GetVersion() < CLEARS_SUMS) {
+        diag_error(d, SPAN_NONE, "%s: gradients are asked of cuDNN 9.6 and later", lib->name);
+        return DEVICE_REFUSED;
+    }
+    int r = cu_cudnn_graph(lib, lib->handle, p, plan, &call);
+    if (r != 0)
+        return cu_cudnn_failed(lib, d, r, call);
+    if (!cu_cudnn_choose(lib, plan, &first))
+        return cu_cudnn_tell(d, &first);
+    return cu_cudnn_workspace(dev, plan->workspace_bytes + plan->extra_bytes, &plan->workspace, d);
 }
 
 static enum device_status make_plan(struct device *dev, const struct sdpa_problem *p,
                                     struct sdpa_plan **out, struct diags *d)
 {
-    const struct cudnn *lib = &dev->cudnn;
-    const char *call = NULL;
-    struct cudnn_error first;
-    *out = NULL;
-    enum device_status status = cu_cudnn_open(dev, d);
-    if (status != DEVICE_OK)
-        return status;
-    if (p->backward && lib->GetVersion() < CLEARS_SUMS) {
-        diag_error(d, SPAN_NONE, "%s: gradients are asked of cuDNN 9.6 and later", lib->name);
-        return DEVICE_REFUSED;
-    }
-    struct sdpa_plan *plan = calloc(1, sizeof *plan);
-    if (!plan)
-        return cu_cudnn_failed(lib, d, STATUS_NO_HOST_MEMORY, "cuDNN");
-    int r = cu_cudnn_graph(lib, lib->handle, p, plan, &call);
-    if (r != 0)
-        status = cu_cudnn_failed(lib, d, r, call);
-    else
-        status = cu_cudnn_choose(lib, plan, &first) ? make_workspace(dev, plan, d)
-                                                    : cu_cudnn_tell(d, &first);
-    if (status == DEVICE_OK)
-        *out = plan;
-    else
+    void *plan;
+    enum device_status status = cu_cudnn_begin(dev, sizeof **out, &plan, d);
+    if (status == DEVICE_OK && (status = fill_plan(dev, p, plan, d)) != DEVICE_OK) {
         discard(dev, plan);
+        plan = NULL;
+    }
+    *out = plan;
     return status;
 }
 

@@ -91,29 +91,47 @@ void cu_cudnn_set_desc(struct cudnn_builder *b, struct cudnn_desc_ *t, int name,
 void cu_cudnn_set_int(struct cudnn_builder *b, struct cudnn_desc_ *t, int name, int type, int v);
 void cu_cudnn_finish(struct cudnn_builder *b, struct cudnn_desc_ *t);
 
+/* A tensor of a graph, of the library's type (cudnn_values.h). Its number is not 0. */
+struct cudnn_tensor {
+    int type;
+    int64_t rank, uid;
+    const int64_t *dim, *stride;
+    bool is_virtual; /* one operation makes it for others; it is in no memory */
+    bool is_number;  /* its value is given in place of an address */
+};
+int cu_cudnn_type(enum dtype t);
+struct cudnn_desc_ *cu_cudnn_tensor(struct cudnn_builder *b, const struct cudnn_tensor *t);
+/* The graph of n operations. handle NULL: as far as that goes without a GPU. */
+struct cudnn_desc_ *cu_cudnn_operations(struct cudnn_builder *b, struct cudnn_handle_ *handle,
+                                        struct cudnn_desc_ *const *op, size_t n);
+
 /* ---- cudnn.c --------------------------------------------------------------------------------- */
 
 /* Loads the functions. False with an error in d. */
 bool cu_cudnn_load(struct cudnn *lib, struct diags *d);
-/* Loads the library and makes the device's handle, if it has none. */
-enum device_status cu_cudnn_open(struct device *dev, struct diags *d);
 /* What the library says of its last error. */
 void cu_cudnn_take_error(const struct cudnn *lib, int status, const char *call,
                          struct cudnn_error *e);
 enum device_status cu_cudnn_tell(struct diags *d, const struct cudnn_error *e);
 enum device_status cu_cudnn_failed(const struct cudnn *lib, struct diags *d, int status,
                                    const char *call);
+/* Loads the library and makes the handle of a device that has none, and memory of zeros for a plan,
+ * which free() frees. */
+enum device_status cu_cudnn_begin(struct device *dev, size_t bytes, void **plan, struct diags *d);
+/* Allocates a workspace; there is none of 0 bytes. */
+enum device_status cu_cudnn_workspace(struct device *dev, uint64_t bytes, uint64_t *address,
+                                      struct diags *d);
 /* Goes through the engines that the heuristic names for a graph, the best one first, and makes
- * plans of them until use() has had enough and returns false. A status of 0 is a plan that could be
- * made. The heuristic leaves out engines that do not support the graph, perhaps all; the one that
- * is the fallback knows some for what it did not foresee. */
+ * plans of them until use() has had enough and returns false. The first error is kept in *first,
+ * unless one is there. The heuristic leaves out engines that do not support the graph, perhaps all;
+ * the one that is the fallback knows some for what it did not foresee. */
 struct cudnn_tried {
-    int status;
     struct cudnn_desc_ *engine, *plan;
     uint64_t workspace_bytes;
 };
 void cu_cudnn_try(const struct cudnn *lib, struct cudnn_objects *made, struct cudnn_desc_ *graph,
-                  bool fallback, bool (*use)(void *ctx, const struct cudnn_tried *t), void *ctx);
+                  bool fallback, struct cudnn_error *first,
+                  bool (*use)(void *ctx, const struct cudnn_tried *t), void *ctx);
 /* Makes a plan for the graph with the best engine that takes it. False where none does: why the
  * first did not. */
 bool cu_cudnn_choose(const struct cudnn *lib, struct sdpa_plan *plan, struct cudnn_error *first);

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "cuda/cudnn_values.h"
 #include "cuda/driver.h"
 
 /* cudnn_graph.h */
@@ -15,8 +16,6 @@ enum {
     OPERATION_FORWARD_DESCRIPTOR = 10,
     OPERATION_FILTER_DESCRIPTOR = 11,
     OPERATION_DATA_DESCRIPTOR = 12,
-    OPERATIONGRAPH_DESCRIPTOR = 15,
-    TENSOR_DESCRIPTOR = 17,
 };
 enum {
     CONVOLUTION_COMP_TYPE = 100,
@@ -27,31 +26,10 @@ enum {
     CONVOLUTION_PRE_PADDINGS = 105,
     CONVOLUTION_SPATIAL_DIMS = 106,
     ENGINECFG_ENGINE = 300,
-    OPERATIONGRAPH_HANDLE = 800,
-    OPERATIONGRAPH_OPS = 801,
-    TENSOR_BYTE_ALIGNMENT = 900,
-    TENSOR_DATA_TYPE = 901,
-    TENSOR_DIMENSIONS = 902,
-    TENSOR_STRIDES = 903,
-    TENSOR_UNIQUE_ID = 906,
-    TENSOR_IS_VIRTUAL = 907,
-    TENSOR_IS_BY_VALUE = 908,
     ENGINE_NUMERICAL_NOTE = 1303,
 };
-enum {
-    TYPE_HANDLE = 0,
-    TYPE_DATA_TYPE = 1,
-    TYPE_BOOLEAN = 2,
-    TYPE_INT64 = 3,
-    TYPE_FLOAT = 4,
-    TYPE_CONVOLUTION_MODE = 7,
-    TYPE_NUMERICAL_NOTE = 11,
-    TYPE_BACKEND_DESCRIPTOR = 15,
-};
-enum { FLOAT = 0, HALF = 2, BFLOAT16 = 9 };
 enum { CROSS_CORRELATION = 1 };
 enum { NOTE_TENSOR_CORE = 0, NOTE_DOWN_CONVERT = 1, NOTE_REDUCED_SUMS = 2, NOTES_MOST = 16 };
-enum { STATUS_NOT_SUPPORTED = 3000, STATUS_NO_HOST_MEMORY = 4003 };
 /* An engine that wants more beside its operands is not asked. */
 static const uint64_t WORKSPACE_MOST = (uint64_t)4 << 30;
 
@@ -68,32 +46,21 @@ static const struct {
 
 /* ---- the graph ---- */
 
-static int type_of(enum dtype t)
-{
-    return t == DT_F16 ? HALF : t == DT_BF16 ? BFLOAT16 : FLOAT;
-}
-
 /* Its number in the graph is that of the operand and 1, so that none is 0. */
 static desc tensor(struct cudnn_builder *b, const struct conv_problem *p, enum conv_operand which)
 {
     const struct conv_tensor *t = &p->tensor[which];
-    const int64_t uid = which + 1, rank = p->spatial + 2, align = 16;
-    const bool no = false;
+    const int64_t rank = p->spatial + 2;
     int64_t dim[CONV_RANK_MOST], stride[CONV_RANK_MOST];
     for (int64_t k = 0; k < rank; k++) {
         dim[k] = (int64_t)t->dim[k];
         stride[k] = (int64_t)t->stride[k];
     }
-    desc out = cu_cudnn_new(b, TENSOR_DESCRIPTOR);
-    cu_cudnn_set_int(b, out, TENSOR_DATA_TYPE, TYPE_DATA_TYPE, type_of(t->type));
-    cu_cudnn_set(b, out, TENSOR_DIMENSIONS, TYPE_INT64, rank, dim);
-    cu_cudnn_set(b, out, TENSOR_STRIDES, TYPE_INT64, rank, stride);
-    cu_cudnn_set(b, out, TENSOR_UNIQUE_ID, TYPE_INT64, 1, &uid);
-    cu_cudnn_set(b, out, TENSOR_BYTE_ALIGNMENT, TYPE_INT64, 1, &align);
-    cu_cudnn_set(b, out, TENSOR_IS_VIRTUAL, TYPE_BOOLEAN, 1, &no);
-    cu_cudnn_set(b, out, TENSOR_IS_BY_VALUE, TYPE_BOOLEAN, 1, &no);
-    cu_cudnn_finish(b, out);
-    return out;
+    return cu_cudnn_tensor(b, &(struct cudnn_tensor){.type = cu_cudnn_type(t->type),
+                                                     .rank = rank,
+                                                     .uid = which + 1,
+                                                     .dim = dim,
+                                                     .stride = stride});
 }
 
 static desc window(struct cudnn_builder *b, const struct conv_problem *p)
@@ -126,11 +93,7 @@ int cu_cudnn_conv_graph(const struct cudnn *lib, struct cudnn_handle_ *handle,
     cu_cudnn_set(&b, op, operations[p->kind].alpha, TYPE_FLOAT, 1, &one);
     cu_cudnn_set(&b, op, operations[p->kind].beta, TYPE_FLOAT, 1, &zero);
     cu_cudnn_finish(&b, op);
-    plan->graph = cu_cudnn_new(&b, OPERATIONGRAPH_DESCRIPTOR);
-    if (handle)
-        cu_cudnn_set(&b, plan->graph, OPERATIONGRAPH_HANDLE, TYPE_HANDLE, 1, &handle);
-    cu_cudnn_set_desc(&b, plan->graph, OPERATIONGRAPH_OPS, op);
-    cu_cudnn_finish(&b, plan->graph);
+    plan->graph = cu_cudnn_operations(&b, handle, &op, 1);
     *call = b.call;
     return b.status;
 }
@@ -160,7 +123,6 @@ struct chooser {
     const struct cudnn *lib;
     const struct conv_problem *p;
     struct conv_plan *plan;
-    struct cudnn_error *first;
 };
 
 static bool take(void *ctx, const struct cudnn_tried *t)
@@ -168,11 +130,6 @@ static bool take(void *ctx, const struct cudnn_tried *t)
     struct chooser *x = ctx;
     struct conv_plan *plan = x->plan;
     const bool is_f32 = x->p->tensor[CONV_X].type == DT_F32 && !x->p->tf32;
-    if (t->status != 0) {
-        if (x->first->status == 0)
-            cu_cudnn_take_error(x->lib, t->status, "the engines of cuDNN", x->first);
-        return true;
-    }
     if (t->workspace_bytes > WORKSPACE_MOST || !is_precise(x->lib, plan, is_f32, t->engine))
         return true;
     if (t->workspace_bytes > plan->workspace_bytes)
@@ -184,10 +141,10 @@ static bool take(void *ctx, const struct cudnn_tried *t)
 bool cu_cudnn_conv_choose(const struct cudnn *lib, const struct conv_problem *p,
                           struct conv_plan *plan, struct cudnn_error *first)
 {
-    struct chooser x = {lib, p, plan, first};
+    struct chooser x = {lib, p, plan};
     *first = (struct cudnn_error){0};
     for (int fallback = 0; fallback < 2 && plan->n == 0; fallback++)
-        cu_cudnn_try(lib, &plan->made, plan->graph, fallback, take, &x);
+        cu_cudnn_try(lib, &plan->made, plan->graph, fallback, first, take, &x);
     if (plan->n == 0 && first->status == 0)
         *first = (struct cudnn_error){.status = STATUS_NOT_SUPPORTED,
                                       .call = "the engines of cuDNN",
@@ -205,38 +162,30 @@ static void discard(struct device *dev, struct conv_plan *plan)
     free(plan);
 }
 
-static enum device_status make_workspace(struct device *dev, struct conv_plan *plan,
-                                         struct diags *d)
+static enum device_status fill_plan(struct device *dev, const struct conv_problem *p,
+                                    struct conv_plan *plan, struct diags *d)
 {
-    if (plan->workspace_bytes == 0)
-        return DEVICE_OK;
-    cu_result r = dev->cu.MemAlloc(&plan->workspace, plan->workspace_bytes);
-    return r == CU_SUCCESS ? DEVICE_OK : cu_failed(dev, d, r, "no workspace for cuDNN");
+    const struct cudnn *lib = &dev->cudnn;
+    const char *call = NULL;
+    struct cudnn_error first;
+    int r = cu_cudnn_conv_graph(lib, lib->handle, p, plan, &call);
+    if (r != 0)
+        return cu_cudnn_failed(lib, d, r, call);
+    if (!cu_cudnn_conv_choose(lib, p, plan, &first))
+        return cu_cudnn_tell(d, &first);
+    return cu_cudnn_workspace(dev, plan->workspace_bytes, &plan->workspace, d);
 }
 
 static enum device_status make_plan(struct device *dev, const struct conv_problem *p,
                                     struct conv_plan **out, struct diags *d)
 {
-    const struct cudnn *lib = &dev->cudnn;
-    const char *call = NULL;
-    struct cudnn_error first;
-    *out = NULL;
-    enum device_status status = cu_cudnn_open(dev, d);
-    if (status != DEVICE_OK)
-        return status;
-    struct conv_plan *plan = calloc(1, sizeof *plan);
-    if (!plan)
-        return cu_cudnn_failed(lib, d, STATUS_NO_HOST_MEMORY, "cuDNN");
-    int r = cu_cudnn_conv_graph(lib, lib->handle, p, plan, &call);
-    if (r != 0)
-        status = cu_cudnn_failed(lib, d, r, call);
-    else
-        status = cu_cudnn_conv_choose(lib, p, plan, &first) ? make_workspace(dev, plan, d)
-                                                            : cu_cudnn_tell(d, &first);
-    if (status == DEVICE_OK)
-        *out = plan;
-    else
+    void *plan;
+    enum device_status status = cu_cudnn_begin(dev, sizeof **out, &plan, d);
+    if (status == DEVICE_OK && (status = fill_plan(dev, p, plan, d)) != DEVICE_OK) {
         discard(dev, plan);
+        plan = NULL;
+    }
+    *out = plan;
     return status;
 }
 

@@ -8,12 +8,12 @@
 
 #include <math.h>
 
+#include "cuda/cudnn_values.h"
+
 /* cudnn_graph.h */
 enum {
     POINTWISE_DESCRIPTOR = 0,
     OPERATION_POINTWISE_DESCRIPTOR = 13,
-    OPERATIONGRAPH_DESCRIPTOR = 15,
-    TENSOR_DESCRIPTOR = 17,
     MATMUL_DESCRIPTOR = 18,
     OPERATION_MATMUL_DESCRIPTOR = 19,
     REDUCTION_DESCRIPTOR = 21,
@@ -30,15 +30,6 @@ enum {
     OPERATION_POINTWISE_BDESC = 752,
     OPERATION_POINTWISE_YDESC = 753,
     OPERATION_POINTWISE_TDESC = 758,
-    OPERATIONGRAPH_HANDLE = 800,
-    OPERATIONGRAPH_OPS = 801,
-    TENSOR_BYTE_ALIGNMENT = 900,
-    TENSOR_DATA_TYPE = 901,
-    TENSOR_DIMENSIONS = 902,
-    TENSOR_STRIDES = 903,
-    TENSOR_UNIQUE_ID = 906,
-    TENSOR_IS_VIRTUAL = 907,
-    TENSOR_IS_BY_VALUE = 908,
     MATMUL_COMP_TYPE = 1500,
     OPERATION_MATMUL_ADESC = 1520,
     OPERATION_MATMUL_BDESC = 1521,
@@ -60,15 +51,6 @@ enum {
     RESHAPE_YDESC = 2201,
 };
 enum {
-    TYPE_HANDLE = 0,
-    TYPE_DATA_TYPE = 1,
-    TYPE_BOOLEAN = 2,
-    TYPE_INT64 = 3,
-    TYPE_POINTWISE_MODE = 14,
-    TYPE_BACKEND_DESCRIPTOR = 15,
-    TYPE_REDUCTION_OPERATOR = 18,
-};
-enum {
     ADD = 0,
     MUL = 1,
     DIV = 6,
@@ -85,9 +67,7 @@ enum {
     BINARY_SELECT = 601,
 };
 enum { REDUCE_ADD = 0, REDUCE_MAX = 3 };
-enum { FLOAT = 0, HALF = 2, INT32 = 4, BFLOAT16 = 9, BOOLEAN = 11 };
 enum { BATCH, HEAD, ROW, COLUMN };
-enum { ALLOC_FAILED = 4003 };
 
 typedef struct cudnn_desc_ *desc;
 
@@ -139,7 +119,7 @@ static void finish_op(struct builder *b, desc op)
 {
     finish(b, op);
     if (b->o.status == 0 && b->plan->nop == SDPA_OPS_MOST) {
-        b->o.status = ALLOC_FAILED;
+        b->o.status = STATUS_NO_HOST_MEMORY;
         b->o.call = "the graph";
     }
     if (b->o.status == 0)
@@ -151,17 +131,14 @@ static void finish_op(struct builder *b, desc op)
 static struct value tensor(struct builder *b, int type, struct shape s, int64_t uid,
                            bool is_virtual, bool is_number)
 {
-    const int64_t align = is_number ? 4 : 16;
-    struct value v = {.t = make(b, TENSOR_DESCRIPTOR), .s = s, .type = type};
-    set_int(b, v.t, TENSOR_DATA_TYPE, TYPE_DATA_TYPE, type);
-    set(b, v.t, TENSOR_DIMENSIONS, TYPE_INT64, 4, s.dim);
-    set(b, v.t, TENSOR_STRIDES, TYPE_INT64, 4, s.stride);
-    set(b, v.t, TENSOR_UNIQUE_ID, TYPE_INT64, 1, &uid);
-    set(b, v.t, TENSOR_BYTE_ALIGNMENT, TYPE_INT64, 1, &align);
-    set(b, v.t, TENSOR_IS_VIRTUAL, TYPE_BOOLEAN, 1, &is_virtual);
-    set(b, v.t, TENSOR_IS_BY_VALUE, TYPE_BOOLEAN, 1, &is_number);
-    finish(b, v.t);
-    return v;
+    const struct cudnn_tensor t = {.type = type,
+                                   .rank = 4,
+                                   .uid = uid,
+                                   .dim = s.dim,
+                                   .stride = s.stride,
+                                   .is_virtual = is_virtual,
+                                   .is_number = is_number};
+    return (struct value){.t = cu_cudnn_tensor(&b->o, &t), .s = s, .type = type};
 }
 
 static struct shape dense(uint64_t x, uint64_t y, uint64_t rows, uint64_t cols)
@@ -186,11 +163,6 @@ static struct value between(struct builder *b, int type, struct shape s)
     return tensor(b, type, s, b->uid++, true, false);
 }
 
-static int type_of(enum dtype t)
-{
-    return t == DT_F16 ? HALF : t == DT_BF16 ? BFLOAT16 : t == DT_I32 ? INT32 : FLOAT;
-}
-
 /* A buffer of the caller's. Its uid is its number and 1, so that none is 0. */
 static struct value buffer(struct builder *b, enum sdpa_buffer which, bool turn)
 {
@@ -201,14 +173,14 @@ static struct value buffer(struct builder *b, enum sdpa_buffer which, bool turn)
         s.stride[k] = (int64_t)t->stride[k];
     }
     b->plan->uses[which] = true;
-    return tensor(b, type_of(t->type), turn ? turned(s) : s, which + 1, false, false);
+    return tensor(b, cu_cudnn_type(t->type), turn ? turned(s) : s, which + 1, false, false);
 }
 
 static struct sdpa_extra *extra(struct builder *b)
 {
     static struct sdpa_extra none;
     if (b->plan->nextra == SDPA_EXTRAS_MOST) {
-        b->o.status = b->o.status ? b->o.status : ALLOC_FAILED;
+        b->o.status = b->o.status ? b->o.status : STATUS_NO_HOST_MEMORY;
         b->o.call = "the graph";
         return &none;
     }
@@ -544,11 +516,7 @@ int cu_cudnn_graph(const struct cudnn *lib, struct cudnn_handle_ *handle,
         backward(&b);
     else
         forward(&b);
-    plan->graph = make(&b, OPERATIONGRAPH_DESCRIPTOR);
-    if (handle)
-        set(&b, plan->graph, OPERATIONGRAPH_HANDLE, TYPE_HANDLE, 1, &handle);
-    set(&b, plan->graph, OPERATIONGRAPH_OPS, TYPE_BACKEND_DESCRIPTOR, (int64_t)plan->nop, plan->op);
-    finish(&b, plan->graph);
+    plan->graph = cu_cudnn_operations(&b.o, handle, plan->op, plan->nop);
     *call = b.o.call;
     return b.o.status;
 }
