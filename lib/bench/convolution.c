@@ -146,23 +146,23 @@ static bool is_tf32(const struct lang_expr *e)
            formula_is_call(e, FN_TF32_RZ);
 }
 
+/* e without conditions where it is 0 otherwise: those of a division. */
+static const struct lang_expr *unconditioned(struct conv_finder *x, const struct lang_expr *e)
+{
+    double otherwise;
+    e = formula_bare(e);
+    while (e->kind == E_COND && formula_scalar(&x->f, e->args[2], &otherwise) && otherwise == 0)
+        e = formula_bare(e->args[1]);
+    return e;
+}
+
 /* A factor without what is around its read: roundings, and the condition of a division. */
 static bool factor_of(struct conv_finder *x, const struct lang_expr *e, struct view *v)
 {
-    double otherwise;
     *v = (struct view){0};
-    for (;;) {
-        e = formula_bare(e);
-        if (is_tf32(e)) {
-            v->tf32 = true;
-            e = e->args[0];
-        } else if (e->kind == E_COND && formula_scalar(&x->f, e->args[2], &otherwise) &&
-                   otherwise == 0) {
-            e = e->args[1];
-        } else {
-            return view_of(x, e, v);
-        }
-    }
+    for (e = unconditioned(x, e); is_tf32(e); e = unconditioned(x, e->args[0]))
+        v->tf32 = true;
+    return view_of(x, e, v);
 }
 
 static bool result_view(struct conv_finder *x)
@@ -510,7 +510,7 @@ static bool settle_types(struct conv_finder *x)
 
 static bool try_sum(struct conv_finder *x, const struct lang_expr *e)
 {
-    const struct lang_expr *term = formula_bare(e->args[0]);
+    const struct lang_expr *term = unconditioned(x, e->args[0]);
     double terms = 1;
     if (!formula_is_binary(term, OP_MUL) || !result_view(x) ||
         !factor_of(x, term->args[0], &x->both) || !factor_of(x, term->args[1], &x->other))
