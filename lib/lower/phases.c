@@ -2,7 +2,9 @@
 
 #include "lower/phases.h"
 
-enum { MOST_AXES = 4, MOST_RANK = 8, MOST_STRIDE = 64, MOST_CONDITIONS = 24, MOST_PHASES = 32 };
+enum { MOST_AXES = 4, MOST_RANK = 8, MOST_STRIDE = 64, MOST_CONDITIONS = 24 };
+/* Each phase has variants of its own where sizes are open, whose conditions a contract names. */
+enum { MOST_PHASES = 32, MOST_OPEN_PHASES = 4 };
 
 /* An axis of the results, i, and the index of the sum, u, that (i + p - t * u) % s == 0 ties to it.
  * What both s and t are multiples of, g, divides i + p, too, where there are terms: n = s / g. */
@@ -19,8 +21,10 @@ struct phases {
     const struct lang_expr *sum;
     struct axis axis[MOST_AXES];
     uint32_t n;
-    /* What each term has to meet; after drop_idle(): and meets, or is 0 anyway. */
-    const struct lang_expr *condition[MOST_CONDITIONS];
+    /* Conditions without which a factor is 0; after drop_idle(): that is 0 then by itself. */
+    struct {
+        const struct lang_expr *e, *guarded;
+    } condition[MOST_CONDITIONS];
     uint32_t nconditions;
 };
 
@@ -114,8 +118,9 @@ static bool add_linear(const struct phases *p, const struct lang_expr *e, int64_
     int64_t v;
     e = inspect_strip(e);
     if (lang_const_int(e, &v)) {
-        x->c += times * v;
-        return v > -(1 << 20) && v < 1 << 20;
+        const bool small = v > -(1 << 20) && v < 1 << 20;
+        x->c += small ? times * v : 0;
+        return small;
     }
     if (times > 1 << 20 || times < -(1 << 20))
         return false;
@@ -201,22 +206,22 @@ static bool rounds(const struct lang_expr *e)
 }
 
 /* Conditions are of whole terms, or of one of their factors. Where a factor alone is 0 the term is
- * not that if another is infinite: then only what meets such a condition can be left away. What is
- * padded is a factor, so that padding stands for conditions of factors. */
+ * not that if another is infinite: only what whole terms have to meet makes phases. */
 enum { OF_TERM, OF_FACTOR };
 
-static void find_condition(struct phases *p, const struct lang_expr *e, int of)
+static void find_condition(struct phases *p, const struct lang_expr *e,
+                           const struct lang_expr *guarded, int of)
 {
     e = inspect_strip(e);
     if (e->kind == E_BINARY && e->op == OP_LAND) {
-        find_condition(p, e->args[0], of);
-        find_condition(p, e->args[1], of);
-        return;
-    }
-    if ((of == OF_FACTOR || p->g->fast) && p->nconditions < MOST_CONDITIONS)
-        p->condition[p->nconditions++] = e;
-    if (of == OF_TERM || p->g->fast)
+        find_condition(p, e->args[0], guarded, of);
+        find_condition(p, e->args[1], guarded, of);
+    } else if (of == OF_TERM) {
         note_condition(p, e);
+    } else if (p->nconditions < MOST_CONDITIONS) {
+        p->condition[p->nconditions].e = e;
+        p->condition[p->nconditions++].guarded = guarded;
+    }
 }
 
 /* Finds the conditions without which the term e, or this factor of it, is 0. */
@@ -227,7 +232,7 @@ static void find_conditions(struct phases *p, const struct lang_expr *e, int of)
         find_conditions(p, e->args[0], OF_FACTOR);
         find_conditions(p, e->args[1], OF_FACTOR);
     } else if (e->kind == E_COND && is_zero(e->args[2])) {
-        find_condition(p, e->args[0], of);
+        find_condition(p, e->args[0], e->args[1], of);
         find_conditions(p, e->args[1], of);
     } else if (rounds(e)) {
         find_conditions(p, e->args[0], of);
@@ -363,14 +368,12 @@ static struct lang_expr *rewritten(const struct phases *p, const struct lang_exp
     return c->kind == E_COND && is_true(c->args[0]) ? c->args[1] : c;
 }
 
-/* Is there a factor of each term that is 0 where the axis's quotient is outside of `dim` (NULL: of
- * any dimension): one that reads an element there? */
+/* Is the factor 0 where the axis's quotient is outside of `dim` (NULL: of any dimension), as it
+ * reads an element there? */
 static bool reads_quotient(const struct phases *p, const struct lang_expr *e, const struct axis *a,
                            const struct lang_expr *dim)
 {
     e = inspect_strip(e);
-    if (e->kind == E_BINARY && e->op == OP_MUL)
-        return reads_quotient(p, e->args[0], a, dim) || reads_quotient(p, e->args[1], a, dim);
     if (e->kind == E_COND)
         return is_zero(e->args[2]) && reads_quotient(p, e->args[1], a, dim);
     if (rounds(e))
@@ -384,25 +387,26 @@ static bool reads_quotient(const struct phases *p, const struct lang_expr *e, co
     return false;
 }
 
-/* Is it a condition that a read which is padded with 0 makes idle? */
-static bool is_idle(const struct phases *p, const struct lang_expr *body, const struct lang_expr *e)
+/* Is it a condition that what it guards, padded with 0, makes idle? */
+static bool is_idle(const struct phases *p, const struct lang_expr *e,
+                    const struct lang_expr *guarded)
 {
     if (e->kind != E_BINARY || (e->op != OP_GE && e->op != OP_LT))
         return false;
     const struct lang_expr *x = inspect_strip(e->args[0]);
     const struct axis *a = quotient_of(p, x);
     if (e->op == OP_LT)
-        return a && reads_quotient(p, body, a, e->args[1]);
+        return a && reads_quotient(p, guarded, a, e->args[1]);
     a = a ? a : axis_of(p, x);
-    return a && is_zero(e->args[1]) && reads_quotient(p, body, a, NULL);
+    return a && is_zero(e->args[1]) && reads_quotient(p, guarded, a, NULL);
 }
 
 /* Leaves the idle ones. */
-static void drop_idle(struct phases *p, const struct lang_expr *body)
+static void drop_idle(struct phases *p)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < p->nconditions; i++)
-        if (is_idle(p, body, p->condition[i]))
+        if (is_idle(p, p->condition[i].e, p->condition[i].guarded))
             p->condition[n++] = p->condition[i];
     p->nconditions = n;
 }
@@ -410,7 +414,7 @@ static void drop_idle(struct phases *p, const struct lang_expr *body)
 static bool is_dropped(const struct phases *p, const struct lang_expr *e)
 {
     for (uint32_t i = 0; i < p->nconditions; i++)
-        if (p->condition[i] == e)
+        if (p->condition[i].e == e)
             return true;
     return false;
 }
@@ -612,6 +616,18 @@ static struct lang_expr *phases_from(struct phases *p, const struct lang_expr *b
     return chosen(g, equals(g, with(g, OP_MOD, at, a->g), 0), all, nothing(p));
 }
 
+static bool has_known_sizes(const struct phases *p)
+{
+    int64_t n;
+    for (uint32_t i = 0; i < p->eq->nindex; i++)
+        if (!lang_const_int(p->eq->index[i]->dims[0], &n))
+            return false;
+    for (uint32_t i = 0; i < p->sum->nindex; i++)
+        if (!lang_const_int(p->sum->index[i]->dims[0], &n))
+            return false;
+    return true;
+}
+
 static void split(struct cg *g, const struct lang_equation *eq, const struct lang_expr *sum,
                   phases_list *list)
 {
@@ -622,10 +638,11 @@ static void split(struct cg *g, const struct lang_equation *eq, const struct lan
         return;
     const struct lang_expr *body = inlined(g, sum->args[0], &none);
     find_conditions(&p, body, OF_TERM);
-    drop_idle(&p, body);
+    drop_idle(&p);
     for (uint32_t k = 0; k < p.n && all <= MOST_PHASES; k++)
         all *= p.axis[k].n;
-    if (p.n == 0 || all > MOST_PHASES || !is_plain(&p, body))
+    const int64_t most = has_known_sizes(&p) ? MOST_PHASES : MOST_OPEN_PHASES;
+    if (p.n == 0 || all > most || !is_plain(&p, body))
         return;
     struct phases_sum *out = VEC_PUSH(g->a, list);
     *out = (struct phases_sum){.sum = sum};
