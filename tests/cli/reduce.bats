@@ -200,6 +200,21 @@ END
     [[ $output == *" passed, 0 failed, 0 skipped"* ]]
 }
 
+@test "extrema of tiles that are held are of what is a number, first terms too" {
+    kernel 'x: in f32[n, c]; o: out f32[c]; u: out f32[c]; a: out i32[c]; y: out f32[n, c]' \
+        'o[j] = max[p](x[p, j]); u[j] = min[p](x[p, j]); a[j] = argmax[p](x[p, j]); y[i, j] = x[i, j] - o[j]' >k.yaml
+    run grep -c 'they hold' <(kaio-emit -D n=4 -D c=2 --explain k.yaml)
+    [ "$output" = 1 ]
+    for size in 'n=2 c=1024' 'n=32 c=256'; do
+        # shellcheck disable=SC2086
+        run -0 kaio-verify --run -d cpu --fill=extreme,edge --code=fixed k.yaml $size
+    done
+    python3 -c "import struct; n = float('nan'); open('x.bin', 'wb').write(struct.pack('<8f', n, n, 1, n, 5, n, 2, n))"
+    kaio-emit -D n=4 -D c=2 k.yaml | kaio-run -q -d cpu - x=x.bin a=a.bin o=o.bin u=u.bin
+    [ "$(od -An -tdI a.bin | xargs)" = '2 0' ]
+    [ "$(od -An -tfF o.bin | xargs) $(od -An -tfF u.bin | xargs)" = '5 -inf 1 inf' ]
+}
+
 @test "tiles have the sides that the schedule says, and all of their terms" {
     kernel 'x: in f32[n, 40, p]; y: out f32[n, 40, p]' 'y[b, k, i] = x[b, k, i] / (sum[q](abs(x[b, q, i])) + 1)' >k.yaml
     for schedule in 'tile: 8' 'block: 512' 'vector: 2' 'block: 384' 'block: 128, tile: 8, vector: 1'; do

@@ -133,3 +133,36 @@ END
     run -0 kaio-verify --run -d cpu --check --kernel=before s.yaml
     [[ ${lines[-1]} == '4 passed, 0 failed, '* ]]
 }
+
+@test "prefixes of extrema are of what is a number" {
+    cd "$BATS_TEST_TMPDIR"
+    cat >s.yaml <<'END'
+kernel: k
+params: {x: 'in f32[r, n]', y: 'out f32[r, n]', z: 'out i32[r, n]'}
+compute: |
+  y[q, i] = max[k](k <= i ? x[q, k] : -inf)
+  z[q, i] = i32(argmin[k < i + 1](x[q, k]))
+---
+kernel: columns
+params: {x: 'in f32[r, n]', y: 'out f32[r, n]'}
+compute: y[i, q] = min[k < i + 1](x[k, q])
+END
+    for size in 'r=70 n=5' 'r=40 n=32' 'r=3 n=700'; do
+        # shellcheck disable=SC2086
+        run -0 kaio-verify --run -d cpu --fill=extreme,edge s.yaml $size
+    done
+}
+
+@test "blocks of columns have no more shared memory than there is" {
+    cd "$BATS_TEST_TMPDIR"
+    cat >s.yaml <<'END'
+kernel: k
+params: {x: 'in f32[a, b]', y1: 'out i32[a, b]', y2: 'out i32[a, b]', y3: 'out i32[a, b]', y4: 'out i32[a, b]'}
+compute: |
+  y1[i, j] = i32(argmax[k < i + 1](x[k, j] * 1))
+  y2[i, j] = i32(argmax[k < i + 1](x[k, j] * 2))
+  y3[i, j] = i32(argmax[k < i + 1](f64(x[k, j]) * 3))
+  y4[i, j] = i32(argmin[k < i + 1](x[k, j] * 4))
+END
+    run -0 kaio-verify --run -d cpu --check --fill=normal s.yaml a=70 b=40
+}

@@ -141,6 +141,12 @@ static void settle(struct held *h)
     }
 }
 
+static bool is_extremum(const struct reduce_result *q)
+{
+    return dtype_is_float(reduce_type(q)) &&
+           (reduce_is_pair(q) || q->e->reduce == RED_MAX || q->e->reduce == RED_MIN);
+}
+
 static void level(struct held *h, uint32_t n)
 {
     struct reduce *r = h->r;
@@ -159,6 +165,8 @@ static void level(struct held *h, uint32_t n)
                 if (q->level != n)
                     continue;
                 struct reduce_value x = term_of(h, u, i);
+                if (u == 0 && is_extremum(q)) /* of what is a number */
+                    x = reduce_meet(g, q, reduce_identity(r, q), x);
                 if (u)
                     x = reduce_meet(
                         g, q, (struct reduce_value){.v = v[i].v[k], .where = where[i].v[k]}, x);

@@ -11,7 +11,8 @@
  * blocks wait less for each other then. LEAST_THREADS: for which a multiprocessor must have room
  * there, where a thread holds SIMPLE things, and LEAST_KNOWN where the code need not ask whether a
  * vector exists. BUSY: threads that keep the machine busy. DEEP: threads below each other. GROUP:
- * tiles whose totals are added up at once, and groups of such (scan/look.c). */
+ * tiles whose totals are added up at once, and groups of such (scan/look.c). SHARED: bytes that any
+ * block may have. */
 enum {
     BLOCK = 256,
     MOST_BLOCK = 512,
@@ -29,6 +30,7 @@ enum {
     BUSY = 65536,
     DEEP = 16,
     GROUP = 32,
+    SHARED = 48 << 10,
 };
 
 struct scan_count scan_count(struct lang_expr *e)
@@ -189,6 +191,19 @@ static bool add_rows(struct cg *g, const struct scan_form *f, const struct scan_
 /* ---- across it ------------------------------------------------------------------------------- */
 
 /* threads: below each other. */
+/* Bytes of shared memory that a column takes. */
+static uint32_t column_bytes(const struct scan_form *f)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < f->nresult; i++) {
+        const struct lang_expr *e = f->result[i].e;
+        const uint32_t bytes = dtype_bits(e->args[0]->type) / 8;
+        const bool is_arg = e->reduce == RED_ARGMAX || e->reduce == RED_ARGMIN;
+        n += (bytes > 4 ? bytes : 4) + (is_arg ? 8 : 0) + (f->result[i].bound ? 4 : 0);
+    }
+    return 2 * n;
+}
+
 static struct scan_plan down(struct cg *g, const struct scan_form *f,
                              const struct scan_options *want, uint32_t lanes, uint32_t threads)
 {
@@ -197,6 +212,8 @@ static struct scan_plan down(struct cg *g, const struct scan_form *f,
     const struct scan_count inner = extents(g, f, f->axis + 1, f->naxis - 1);
     p.threads = threads;
     p.block = want->block ? power_above(want->block) : BLOCK;
+    while (threads > 1 && p.block > 32 && p.block * lanes * column_bytes(f) > SHARED)
+        p.block /= 2;
     p.across = p.block / threads;
     p.rows = extents(g, f, 0, f->axis);
     p.groups = scan_count(lx_mul(g->a, inner.e, last));

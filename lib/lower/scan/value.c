@@ -350,6 +350,24 @@ static void take_terms(struct scan *s, struct scan_state *x)
     }
 }
 
+/* Extrema are of what is a number. */
+static void leave_nan(struct scan *s, struct scan_state *x)
+{
+    const struct scan_state nothing = scan_identity(s);
+    for (uint32_t i = 0; i < s->f->nresult; i++) {
+        const struct lang_expr *e = s->f->result[i].e;
+        const uint32_t p = part_of(s, i);
+        struct scan_state out = *x;
+        if (!dtype_is_float(e->args[0]->type))
+            continue;
+        if (is_arg(e))
+            meet_result(s, i, p, &nothing, x, &out);
+        else if (e->reduce == RED_MAX || e->reduce == RED_MIN)
+            out.v[p] = cg_reduce_meet(s->g, e->reduce, nothing.v[p], x->v[p]);
+        *x = out;
+    }
+}
+
 void scan_terms(struct scan *s, uint32_t j)
 {
     struct cg *g = s->g;
@@ -359,6 +377,7 @@ void scan_terms(struct scan *s, uint32_t j)
         go_to(s, j, k);
         cg_at(g, s->f->stage->eq[0]->span);
         take_terms(s, &s->inside[j].at[k]);
+        leave_nan(s, &s->inside[j].at[k]);
         g->bindings.n = bound;
     }
     cg_unguard(g, before);
