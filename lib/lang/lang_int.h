@@ -223,6 +223,8 @@ bool check_integer(struct checker *c, struct lang_expr *e, const char *what);
 bool check_divisor(struct checker *c, const struct lang_expr *by); /* is it no constant 0? */
 bool check_call(struct checker *c, struct lang_expr *e);
 bool check_notation(struct checker *c, struct lang_expr *e); /* a call with indices */
+/* Are the indices of a reduction or a notation its own? softmax's are indices around it. */
+bool lang_binds(const struct lang_expr *e);
 /* The indices that a reduction or a notation binds, with their ranges, into `inner`. */
 bool check_own_indices(struct checker *c, const struct lang_expr *e, struct lang_scope *inner);
 bool check_sync(struct checker *c, struct lang_expr *e);   /* a call of kind SYNC */

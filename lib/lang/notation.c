@@ -519,6 +519,12 @@ bool lang_is_notation(const char *name)
     return find_notation(name) != NULL;
 }
 
+bool lang_binds(const struct lang_expr *e)
+{
+    const struct notation *how = e->name ? find_notation(e->name) : NULL;
+    return !how || how->binds;
+}
+
 bool lang_is_notation_word(const char *name)
 {
     const struct notation *how = find_notation(name);

@@ -80,10 +80,16 @@ static struct lang_expr *extent_of(struct uses *u, const struct lang_equation *e
                                    const struct around *around, const char *name)
 {
     for (; around; around = around->next)
-        for (uint32_t i = 0; i < around->e->nindex; i++)
-            if (strcmp(around->e->index[i]->name, name) == 0)
-                return around->e->index[i]->written ? written_extent(u, around->e->index[i])
-                                                    : index_extent(u->c, name, around->e->args[0]);
+        for (uint32_t i = 0; i < around->e->nindex; i++) {
+            const struct lang_symbol *index = around->e->index[i];
+            if (strcmp(index->name, name) != 0)
+                continue;
+            struct lang_expr *extent = index->written
+                                           ? written_extent(u, index)
+                                           : index_extent(u->c, name, around->e->args[0]);
+            if (extent || index->written || lang_binds(around->e))
+                return extent;
+        }
     for (uint32_t p = 0; p < eq->nindex; p++)
         if (strcmp(eq->index[p]->name, name) == 0)
             return extent_on_left(u, eq, p);

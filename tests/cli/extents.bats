@@ -79,6 +79,8 @@ same_as_written() { # EQUATIONS WITH-RANGES
         $'t[r, i < h] = pad(x[r, i + 1], 0)\nm[r] = max[i < h](t[r,i])\ny[r,j] = t[r,j] - m[r] + t[r,0] + pad(t[r, j - 1], 0)'
     same_as_written $'t[r,i] = pad(x[r, i + 1], 0)\nv[r,i] = t[r,i] * 2\ny[r,j] = v[r,j] + 1' \
         $'t[r, i < h] = pad(x[r, i + 1], 0)\nv[r,i] = t[r,i] * 2\ny[r,j] = v[r,j] + 1'
+    # softmax's index is one around it
+    same_as_written $'t[r,i] = x[r, 0] * f32(i)\ny[r,j] = softmax[j](t[r,j])' $'t[r, i < h] = x[r, 0] * f32(i)\ny[r,j] = softmax[j](t[r,j])'
     # neither a range that depends on an index nor one that begins elsewhere says anything
     for range in 'q < j + 1' 'q in 1..h'; do
         printf 'kernel: k\nparams:\n  x: in f32[n, h]\n  y: out f32[n, h]\ncompute: |\n  t[r,i] = pad(x[r, i + 1], 0)\n  y[r,j] = sum[%s](t[r,q])\n' \
