@@ -209,7 +209,7 @@ Y
 
 @test "at 0 a slope counts for nothing, be it infinite" {
     for type in f32 f64; do
-        kernel k.yaml "x: in $type[n]" "y: out $type[n]" "z: out $type[n]" '  y[i] = leaky_relu(x[i], 1 / x[i])
+        kernel k.yaml "x: in ${type}[n]" "y: out ${type}[n]" "z: out ${type}[n]" '  y[i] = leaky_relu(x[i], 1 / x[i])
   z[i] = elu(x[i], 1 / x[i])'
         kaio-emit -o k.ptx k.yaml
         run -0 kaio-run -d cpu k.ptx n=8 x=@zeros
