@@ -458,7 +458,7 @@ static void test_sensors(void)
 
 static void test_chains(void)
 {
-    static const char *const words[] = {"T=f32", "rows=64", "cols=50", NULL};
+    static const char *const words[] = {"T=f32", "rows=40000", "cols=2", NULL};
     struct setup s = {0};
     launch_s = 30e-6;
     bool good = prepare(&s, "specs/norm/batch_norm.yaml", words);
