@@ -238,7 +238,7 @@ static void choose_rows(struct window *w, const struct map_options *want)
         most = most < 2 ? most : 2;
     w->rows = w->apart == 1 ? rows_along(w, w->down, most) : most;
     const double threads = threads_of(w);
-    while (w->rows > 2 && threads && threads / w->rows < LEAST_THREADS)
+    while (w->rows > 2 && threads > 0 && threads / w->rows < LEAST_THREADS)
         w->rows = (w->rows + 1) / 2;
     w->rows = want->rows ? want->rows : w->rows;
 }
