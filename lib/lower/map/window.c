@@ -137,7 +137,7 @@ struct map_windows map_windows(struct cg *g, const struct lower_stage *s)
 {
     struct finder f = {.g = g};
     for (uint32_t i = 0; i < s->n; i++)
-        if (!access_walk(g, s->eq[i], note_read, &f))
+        if (s->eq[i]->nindex == 0 || !access_walk(g, s->eq[i], note_read, &f))
             return (struct map_windows){0};
     const uint32_t last = s->eq[0]->nindex - 1;
     f.w.written = f.w.axes >> last & 1 ? MOST_SCALAR : MOST_VECTOR;
