@@ -81,14 +81,6 @@ static bool sort_indices(const struct outline *o, struct mentioned *m, uint32_t 
     return n == m->n;
 }
 
-static struct lang_expr *index_name(struct cg *g, struct lang_symbol *index, struct span s)
-{
-    struct lang_expr *name = ARENA_NEW(g->a, struct lang_expr);
-    *name = (struct lang_expr){
-        .kind = E_NAME, .type = DT_I64, .span = s, .name = index->name, .sym = index, .height = 1};
-    return name;
-}
-
 /* An equation whose indices are those that the reduction depends on; false: there is none, or no
  * fewer indices than around it and `always` does not hold. */
 static bool outline(const struct outline *o, const struct lang_expr *reduce, bool always)
@@ -125,7 +117,7 @@ static bool outline(const struct outline *o, const struct lang_expr *reduce, boo
     for (uint32_t i = 0; i < m.n; i++) {
         sym->dims[i] = m.index[i]->dims[0];
         q->index[i] = m.index[i];
-        read->args[i] = index_name(g, m.index[i], reduce->span);
+        read->args[i] = inspect_index_name(g, m.index[i], reduce->span);
     }
     *VEC_PUSH(g->a, &g->outlined) = (struct cg_outlined){.reduce = reduce, .read = read};
     *VEC_PUSH(g->a, o->out) = q;

@@ -47,12 +47,6 @@ static struct lang_expr *number(struct cg *g, struct span at, int64_t v)
     return node(g, at, (struct lang_expr){.kind = E_INT, .type = DT_I64, .ival = (uint64_t)v}, 0);
 }
 
-static struct lang_expr *name_of(struct cg *g, struct span at, struct lang_symbol *s)
-{
-    return node(g, at,
-                (struct lang_expr){.kind = E_NAME, .type = DT_I64, .name = s->name, .sym = s}, 0);
-}
-
 static struct lang_expr *binary(struct cg *g, enum lang_op op, struct lang_expr *x,
                                 struct lang_expr *y)
 {
@@ -201,8 +195,7 @@ static bool is_zero(const struct lang_expr *e)
 
 static bool rounds(const struct lang_expr *e)
 {
-    return e->kind == E_CAST || (e->kind == E_CALL && !e->func &&
-                                 (e->fn == FN_TF32 || e->fn == FN_TF32_RN || e->fn == FN_TF32_RZ));
+    return e->kind == E_CAST || inspect_rounds_to_tf32(e);
 }
 
 /* Conditions are of whole terms, or of one of their factors. Where a factor alone is 0 the term is
@@ -278,20 +271,21 @@ static struct lang_expr *inlined(struct cg *g, const struct lang_expr *e, const 
 /* n * v + c, for u. */
 static struct lang_expr *element(struct cg *g, const struct axis *a, struct span at)
 {
-    return with(g, OP_ADD, with(g, OP_MUL, name_of(g, at, a->v), a->n), a->c);
+    return with(g, OP_ADD, with(g, OP_MUL, inspect_index_name(g, a->v, at), a->n), a->c);
 }
 
 /* (i + p - t * u) / s, which is j - t / g * v - t * c / s. */
 static struct lang_expr *quotient(struct cg *g, const struct axis *a, struct span at)
 {
-    struct lang_expr *v = with(g, OP_MUL, name_of(g, at, a->v), a->t / a->g);
-    return with(g, OP_SUB, binary(g, OP_SUB, name_of(g, at, a->j), v), a->t * a->c / a->s);
+    struct lang_expr *v = with(g, OP_MUL, inspect_index_name(g, a->v, at), a->t / a->g);
+    return with(g, OP_SUB, binary(g, OP_SUB, inspect_index_name(g, a->j, at), v),
+                a->t * a->c / a->s);
 }
 
 /* i, which is s * j + t * c % s - p. */
 static struct lang_expr *position(struct cg *g, const struct axis *a, struct span at)
 {
-    struct lang_expr *j = with(g, OP_MUL, name_of(g, at, a->j), a->s);
+    struct lang_expr *j = with(g, OP_MUL, inspect_index_name(g, a->j, at), a->s);
     return with(g, OP_ADD, j, a->t * a->c % a->s - a->p);
 }
 
@@ -466,7 +460,7 @@ static struct lang_expr *phase_of(struct cg *g, const struct axis *a, struct spa
     int64_t inverse = 1;
     while (inverse * (a->t / a->g) % a->n != 1)
         inverse++;
-    struct lang_expr *e = with(g, OP_ADD, name_of(g, at, a->i), a->p);
+    struct lang_expr *e = with(g, OP_ADD, inspect_index_name(g, a->i, at), a->p);
     return with(g, OP_MOD, with(g, OP_MUL, with(g, OP_DIV, e, a->g), inverse), a->n);
 }
 
@@ -485,7 +479,7 @@ static void add_axes(const struct phases *p, struct lang_equation *z, struct lan
     struct cg *g = p->g;
     for (uint32_t i = 0; i < p->eq->nindex; i++) {
         const struct axis *own = NULL;
-        struct lang_expr *name = name_of(g, p->sum->span, p->eq->index[i]);
+        struct lang_expr *name = inspect_index_name(g, p->eq->index[i], p->sum->span);
         for (uint32_t k = 0; k < p->n; k++)
             own = p->axis[k].i == p->eq->index[i] ? &p->axis[k] : own;
         if (own)
@@ -612,7 +606,7 @@ static struct lang_expr *phases_from(struct phases *p, const struct lang_expr *b
     }
     if (a->g == 1)
         return all;
-    struct lang_expr *at = with(g, OP_ADD, name_of(g, p->sum->span, a->i), a->p);
+    struct lang_expr *at = with(g, OP_ADD, inspect_index_name(g, a->i, p->sum->span), a->p);
     return chosen(g, equals(g, with(g, OP_MOD, at, a->g), 0), all, nothing(p));
 }
 

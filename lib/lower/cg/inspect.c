@@ -81,6 +81,20 @@ bool inspect_is_index(const struct lang_expr *e, const struct lang_symbol *index
     return e->kind == E_NAME && e->sym == index;
 }
 
+struct lang_expr *inspect_index_name(struct cg *g, struct lang_symbol *index, struct span s)
+{
+    struct lang_expr *e = ARENA_NEW(g->a, struct lang_expr);
+    *e = (struct lang_expr){
+        .kind = E_NAME, .type = DT_I64, .span = s, .name = index->name, .sym = index, .height = 1};
+    return e;
+}
+
+bool inspect_rounds_to_tf32(const struct lang_expr *e)
+{
+    return e->kind == E_CALL && !e->func &&
+           (e->fn == FN_TF32 || e->fn == FN_TF32_RN || e->fn == FN_TF32_RZ);
+}
+
 bool inspect_is_in_place(const struct lang_expr *e, const struct lang_equation *eq)
 {
     for (uint32_t i = 0; i < e->nargs; i++)

@@ -41,6 +41,9 @@ const struct lang_symbol *inspect_root(const struct lang_expr *e);
 bool inspect_needs_register(const struct cg *g, const struct lang_symbol *sym);
 const struct lang_expr *inspect_strip(const struct lang_expr *e); /* without implicit casts */
 bool inspect_is_index(const struct lang_expr *e, const struct lang_symbol *index);
+/* An expression that is the index by itself. */
+struct lang_expr *inspect_index_name(struct cg *g, struct lang_symbol *index, struct span s);
+bool inspect_rounds_to_tf32(const struct lang_expr *e); /* Is it a call of tf32() or its like? */
 /* Are e's subscripts the equation's first indices, in their order? */
 bool inspect_is_in_place(const struct lang_expr *e, const struct lang_equation *eq);
 

@@ -129,19 +129,11 @@ static void replace_indices(struct merge *m, struct lang_expr *e, const struct l
     }
 }
 
-static struct lang_expr *name_of(struct cg *g, struct lang_symbol *index, struct span at)
-{
-    struct lang_expr *e = ARENA_NEW(g->a, struct lang_expr);
-    *e = (struct lang_expr){
-        .kind = E_NAME, .type = DT_I64, .span = at, .name = index->name, .sym = index, .height = 1};
-    return e;
-}
-
 /* One of the pair, made of the index that stands for both. */
 static struct lang_expr *part(struct merge *m, bool second, struct span at)
 {
     struct cg *g = m->g;
-    struct lang_expr *e = name_of(g, m->index, at), *whole = e;
+    struct lang_expr *e = inspect_index_name(g, m->index, at), *whole = e;
     int64_t n;
     if (lang_const_int(m->extent, &n) && n == 1) {
         if (second)
@@ -183,7 +175,7 @@ static struct lang_expr *copy(struct merge *m, const struct lang_expr *from)
         struct lang_expr *arg = copy(m, from->args[i]);
         if (from->kind == E_INDEX && !from->pad && is_pair(m, from, i)) {
             e->sym = merged(m, e->sym, e->nargs);
-            arg = name_of(g, m->index, from->args[i]->span);
+            arg = inspect_index_name(g, m->index, from->args[i]->span);
             i++;
         }
         e->height = arg->height >= e->height ? arg->height + 1 : e->height;

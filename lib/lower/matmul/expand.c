@@ -54,14 +54,6 @@ static void bind(struct expand *x, const struct lang_symbol *sym, struct lang_ex
     *b = (struct bound){sym, to, count(to)};
 }
 
-static struct lang_expr *index_name(struct cg *g, struct lang_symbol *sym, struct span s)
-{
-    struct lang_expr *e = ARENA_NEW(g->a, struct lang_expr);
-    *e = (struct lang_expr){
-        .kind = E_NAME, .type = DT_I64, .span = s, .name = sym->name, .sym = sym, .height = 1};
-    return e;
-}
-
 struct lang_expr *matmul_cast(struct cg *g, struct lang_expr *e, enum dtype t)
 {
     if (e->type == t)
@@ -107,7 +99,7 @@ static bool bind_indices(struct expand *x, const struct lang_expr *e)
             *n->sum[i] = *k;
             n->sum[i]->low = NULL;
         }
-        bind(x, k, index_name(x->g, n->sum[i], k->span));
+        bind(x, k, inspect_index_name(x->g, n->sum[i], k->span));
     }
     n->nsum = e->nindex;
     x->first = e;
@@ -228,7 +220,7 @@ static bool expand_one(struct expand *x, const struct lang_equation *eq, struct 
 {
     x->bound.n = 0;
     for (uint32_t i = 0; i < eq->nindex; i++)
-        bind(x, eq->index[i], index_name(x->g, axis[i], eq->span));
+        bind(x, eq->index[i], inspect_index_name(x->g, axis[i], eq->span));
     *out = *eq;
     out->index = axis;
     out->rhs = copy(x, eq->rhs);

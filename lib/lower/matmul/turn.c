@@ -64,25 +64,19 @@ static bool is_zero(const struct lang_expr *e)
            (e->kind == E_FLOAT && e->fval == 0 && !__builtin_signbit(e->fval));
 }
 
-static bool rounds(const struct lang_expr *e)
-{
-    return e->kind == E_CALL && !e->func &&
-           (e->fn == FN_TF32 || e->fn == FN_TF32_RN || e->fn == FN_TF32_RZ);
-}
-
 /* Is e made of products, conversions and two reads of memory alone? Then it is 0 where they are. */
 static bool find_factors(struct turning *t, const struct lang_expr *e)
 {
     if (e->kind == E_BINARY && e->op == OP_MUL)
         return find_factors(t, e->args[0]) && find_factors(t, e->args[1]);
     const struct lang_expr *read = e;
-    if (e->kind == E_CAST || rounds(e))
+    if (e->kind == E_CAST || inspect_rounds_to_tf32(e))
         read = inspect_strip(e->args[0]);
     if (read->kind != E_INDEX)
         return e->kind == E_CAST && find_factors(t, e->args[0]);
     if (t->n == 2 || !is_memory(t, read) || (read->pad && !is_zero(read->pad)))
         return false;
-    const bool here = rounds(e) || dtype_bits(e->type) < dtype_bits(read->type);
+    const bool here = inspect_rounds_to_tf32(e) || dtype_bits(e->type) < dtype_bits(read->type);
     t->factor[t->n++] = (struct factor){.e = here ? e : read, .read = read};
     return true;
 }
@@ -141,14 +135,6 @@ static bool find_sides(struct turning *t)
 }
 
 /* ---- temps ----------------------------------------------------------------------------------- */
-
-static struct lang_expr *name_of(struct cg *g, struct lang_symbol *index, struct span s)
-{
-    struct lang_expr *e = ARENA_NEW(g->a, struct lang_expr);
-    *e = (struct lang_expr){
-        .kind = E_NAME, .type = DT_I64, .span = s, .name = index->name, .sym = index, .height = 1};
-    return e;
-}
 
 static struct lang_symbol *index_of(struct cg *g, const char *name, struct lang_expr *extent,
                                     struct span s)
@@ -240,7 +226,7 @@ static struct lang_symbol *same_temp(struct turning *t, struct lang_equation *q)
 /* What rounds to tf32 leaves nothing to cut off. */
 static struct lang_expr *rounded(struct cg *g, const struct factor *f, struct lang_expr *read)
 {
-    if (!rounds(f->e))
+    if (!inspect_rounds_to_tf32(f->e))
         return read;
     struct lang_expr *e = with_read(g, f, read);
     e->fn = FN_TF32_RZ;
@@ -262,7 +248,7 @@ static bool turn_window(struct turning *t)
         struct lang_expr *extent = i == t->at ? t->wide->dims[0] : buffer->dims[i];
         struct lang_symbol *s = index_of(g, name, extent, old->span);
         index[i == t->at ? n - 1 : k++] = s;
-        from->args[i] = name_of(g, s, old->span);
+        from->args[i] = inspect_index_name(g, s, old->span);
     }
     if (t->wide != t->d)
         from->pad = zero(g, old->type, old->span);
@@ -275,7 +261,7 @@ static bool turn_window(struct turning *t)
     for (uint32_t i = 0, k = 0; i < n; i++)
         if (i != t->at)
             read->args[k++] = old->args[i];
-    read->args[n - 1] = name_of(g, t->wide, old->span);
+    read->args[n - 1] = inspect_index_name(g, t->wide, old->span);
     read->height = old->height;
     read->pad = old->pad ? zero(g, temp->type, old->span) : NULL;
     t->x->to = rounded(g, t->x, read);
@@ -340,7 +326,7 @@ static bool turn_other(struct turning *t)
     for (uint32_t i = 0; i < old->nargs; i++) {
         const bool is_d = inspect_is_index(old->args[i], t->d);
         has |= is_d && inspect_same_expr(old->sym->dims[i], t->d->dims[0]);
-        from->args[i] = is_d ? name_of(g, t->wide, old->span) : old->args[i];
+        from->args[i] = is_d ? inspect_index_name(g, t->wide, old->span) : old->args[i];
     }
     from->height = old->height;
     from->pad = old->pad ? old->pad : t->wide != t->d ? zero(g, old->type, old->span) : NULL;
@@ -351,7 +337,7 @@ static bool turn_other(struct turning *t)
         return false;
     struct lang_expr *read = read_of(g, temp, n, old->span);
     for (uint32_t i = 0; i < n; i++)
-        read->args[i] = name_of(g, index[i], old->span);
+        read->args[i] = inspect_index_name(g, index[i], old->span);
     t->w->to = rounded(g, t->w, read);
     return true;
 }
