@@ -266,7 +266,7 @@ static enum device_status make_ready(struct rival *v, struct diags *d)
 
 /* ---- execution ---- */
 
-/* Where a product's result goes in a set. */
+/* This is the place in a set that a product's result goes to. */
 static uint64_t result_at(const struct rival *v, size_t i, unsigned set)
 {
     const struct blas_work *w = v->blas;
@@ -449,7 +449,7 @@ static double allowed(const struct blas_request *r, double want, double m)
     return sums + fabs(want) * dtype_roundoff(p->c.type) + dtype_smallest(p->c.type);
 }
 
-/* What the library takes a factor for: of tf32 it rounds it, or leaves bits out. */
+/* The library may round a factor to tf32, or leave bits out: this is the value it multiplies. */
 static double taken(const struct blas_request *r, double v, bool cut)
 {
     return r->product.math != BLAS_TF32 ? v

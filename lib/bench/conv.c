@@ -111,7 +111,7 @@ struct walk {
     double want, size;
 };
 
-/* What the library takes a factor for: of tf32 it rounds it, or leaves bits out. */
+/* The library may round a factor to tf32, or leave bits out: this is the value it multiplies. */
 static double taken(const struct walk *w, enum conv_operand which, uint64_t at)
 {
     const double v =

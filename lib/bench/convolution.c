@@ -540,7 +540,7 @@ static bool try_sum(struct conv_finder *x, const struct lang_expr *e)
     return true;
 }
 
-/* What is reduced once more is not the result. */
+/* A sum that is reduced once more is not the result. */
 static bool walk(struct conv_finder *x, const struct lang_expr *e)
 {
     if (e->kind == E_REDUCE)

@@ -1,4 +1,4 @@
-/* What a library is asked for, in words. */
+/* Says in words which convolution a library is asked for. */
 #include <config.h>
 
 #include "bench/convolution.h"
