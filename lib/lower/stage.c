@@ -11,6 +11,7 @@
 #include "lower/outline.h"
 #include "lower/phases.h"
 #include "lower/prefix.h"
+#include "lower/regroup.h"
 #include "lower/schedule.h"
 
 enum { MOST_OUTPUTS = 64, MOST_RANK = 8 };
@@ -666,8 +667,9 @@ static bool store_phases(struct stages *p)
 
 bool stages_lower(struct cg *g)
 {
-    struct stages p = {.g = g, .groups = group_outputs(g)};
     bool good, done = false;
+    regroup_axes(g);
+    struct stages p = {.g = g, .groups = group_outputs(g)};
     explain_equations(g);
     narrow_reductions(g);
     lift_reductions(g);
