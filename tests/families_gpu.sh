@@ -117,9 +117,9 @@ if wanted sanitizer; then
         files+=("$out/others.yaml")
         draw 10
         ways=()
-        for tool in "${tools[@]}"; do
-            for target in "${targets[@]}"; do
-                for file in "${files[@]}" "${drawn[@]#*:}"; do ways+=("$target:$tool:$file"); done
+        for file in "${files[@]}" "${drawn[@]#*:}"; do
+            for tool in "${tools[@]}"; do
+                for target in "${targets[@]}"; do ways+=("$target:$tool:$file"); done
             done
         done
         each sanitize_one "${ways[@]}"

@@ -12,7 +12,7 @@ def factor(s, name, axes):
     read = s.tensor(name, type_, axes, shuffle=0.5)()
     how = s.weighed(plain=60, scaled=10, function=6, far=8, spread=10, masked=6)
     if how == 'scaled':
-        return f'{read} * {s.tensor(name + "_scale", "f32", [s.r.choice(axes)])()}'
+        return f'({read} * {s.tensor(name + "_scale", "f32", [s.r.choice(axes)])()})'
     if how == 'function':
         return activation(s, read)
     if how in ('far', 'spread'):
