@@ -146,7 +146,7 @@ class Spec:
 
 ACTIVATIONS = ['relu({})', 'gelu({})', 'gelu_tanh({})', 'silu({})', 'sigmoid({})', 'tanh({})', 'softplus({})', 'mish({})',
                'hardswish({})', 'hardsigmoid({})', 'relu6({})', 'selu({})', 'elu({}, 1.0)', 'leaky_relu({}, 0.1)', 'softsign({})',
-               'logsigmoid({})', 'clamp({}, -1.0, 1.5)', 'abs({})', '-{}']
+               'logsigmoid({})', 'clamp({}, -1.0, 1.5)', 'abs({})', '(-{})']
 
 
 def activation(s, text):
