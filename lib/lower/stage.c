@@ -447,7 +447,7 @@ static struct choice chosen(struct cg *g, const struct strategy *st, const struc
     const struct choice how = {st, schedule_analyse(g, st, s, &why)};
     if (!how.form)
         cg_error(g, schedule_span(g, "strategy"), "strategy '%s' does not fit: %s", st->name,
-                 buf_text(&why));
+                 why.len ? buf_text(&why) : "it is for something else altogether");
     return how;
 }
 
