@@ -376,7 +376,7 @@ static void choose_type(struct planner *l)
     } else if (!asked && !l->looks && mma == MATMUL_BY_ANY && ptx_target_has_wgmma(l->target)) {
         l->report->not_wgmma =
             l->strict
-                ? "'math: strict' rounds every product"
+                ? "'math: strict' adds each product by one fma"
                 : arena_printf(l->a, "parts of f32 may lose more than fma in fewer than %d terms",
                                LEAST_TERMS);
     }
