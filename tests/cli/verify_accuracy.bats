@@ -194,7 +194,7 @@ PY
     done
 }
 
-@test "exact products may be too large for f32 where math is strict, others are infinite then" {
+@test "products of a sum may be too large for f32 where math is strict, but for those that are converted" {
     python3 - <<'PY'
 import numpy
 a = numpy.full((64, 64), 0x7f00, "u2") # 2^127, times 2 and -2
@@ -212,8 +212,8 @@ PY
         run kaio-verify k.yaml a=a.bin b=b.bin c=c.bin m=64 k=64 n=64
         [[ $output == *"4096 where any value is allowed"* && $output != *wrong* ]]
     done
-    # of 24 bits each is rounded on its own
-    sed 's/bf16/f32/g; s/^schedule.*/schedule: {strategy: naive}/' k.yaml >k32.yaml
+    # f32() rounds, to infinity
+    sed 's/bf16/f32/g; s/^schedule.*/schedule: {strategy: naive}/; s/a.i,l. \* b.l,j./f32(&)/' k.yaml >k32.yaml
     kaio-emit -t sm_80 k32.yaml | kaio-run -q -d cpu a=a32.bin b=b32.bin c=c.bin m=64 k=64 n=64
     run kaio-verify k32.yaml a=a32.bin b=b32.bin c=c.bin m=64 k=64 n=64
     echo "$output"

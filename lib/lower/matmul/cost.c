@@ -64,6 +64,9 @@ static const double SINGLE = 0.55;
  * 6.45, 5.26 and 4.87. */
 static const double HALVES = 1.25;
 
+/* Of parts: three, and as long as another to make the parts. */
+static const double PRODUCTS_OF_PARTS = 4;
+
 static const struct machine *machine_of(const struct ptx_target *target)
 {
     const struct machine *best = &machines[2];
@@ -119,9 +122,19 @@ static double instruction_rate(const struct machine *x, const struct matmul_form
     case MATMUL_F32:
         if (p->as_f16)
             return HALVES * x->tf32;
-        return x->tf32 / (p->parts > 1 ? 4 : 1); /* three products, and to make the parts */
+        return x->tf32 / (p->parts > 1 ? PRODUCTS_OF_PARTS : 1);
     default: return x->half;
     }
+}
+
+bool matmul_parts_pay(const struct ptx_target *target)
+{
+    static const unsigned with[] = {80, 90, 100, 103};
+    const struct machine *x = machine_of(target);
+    for (size_t i = 0; i < sizeof with / sizeof *with; i++)
+        if (with[i] == target->sm)
+            return x->tf32 > PRODUCTS_OF_PARTS * x->f32;
+    return false; /* cards for graphics multiply tf32 at the rate of fma */
 }
 
 /* Products in a clock of a multiprocessor that holds so many blocks. */

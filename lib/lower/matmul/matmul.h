@@ -33,13 +33,14 @@
  *                   memory; thin.c: few rows, as fast as B can be read
  *   mma/mma.c       products by mma.sync (mma/mma.h); copy.c: their tiles to shared memory; frag.c:
  *                   from there to the instructions; sums.c: from there to the epilogue; as_f16.c:
- *                   tf32 as f16; parts.c: f32 in parts
+ *                   tf32 as f16; parts.c: f32 in parts; range.c: whose bits
+ *                   these lose
  *   wgmma/wgmma.c   products by wgmma (wgmma/wgmma.h); fits.c: when; load.c: their tiles to shared
  *                   memory, by way of a ring (ring.h); make.c: what is computed there; convert.c:
  *                   f32 there; held.c: and in registers; sum.c: the instructions; share.c: blocks
  *                   that share a tile; out.c and store.c: the epilogue; epilogue.c and columns.c:
  *                   what it reads beside the sums
- *   matmul/split.c  blocks that share a tile along k
+ *   matmul/split.c  blocks that share a tile along k; mend.c: sums that parts lose bits of
  *   matmul/store.c  the epilogue; _prefetch.c: what it will read
  */
 #ifndef KAIO_LOWER_MATMUL_H
@@ -584,6 +585,26 @@ void matmul_prefetch(struct matmul *m);
  * with all blocks' sums in it, added in the order of their shares; the others jump to `skip`. All
  * threads call it, and leave behind a barrier. */
 void matmul_split_join(struct matmul *m, const struct matmul_patch *patch, uint32_t skip);
+
+/* ---- matmul/mend.c --------------------------------------------------------------------------- */
+
+/* Sums of f32 in parts, of which a few are off where factors are too small or too large for parts.
+ * words: of each product, in the lane's registers; limit: an f32; place: the subscripts of word w
+ * (a u32) of product q. */
+struct matmul_mend {
+    int32_t *sum;
+    uint32_t words;
+    int32_t limit;
+    void (*place)(void *of, uint32_t q, struct cg_val w, struct cg_val *row, struct cg_val *col);
+    void *of;
+};
+/* K M share, an f32, where a factor is small (a predicate; -1: as if one were), or else 0. M is the
+ * root of the largest sum of squares (its bits), and the largest f32 where that overflows or is
+ * NaN. */
+int32_t matmul_mend_limit(struct matmul *m, int32_t squares, float share, int32_t is_small);
+/* Computes those sums by fma, over the block's share of k, that are below the limit, infinite or
+ * NaN. */
+void matmul_mend(struct matmul *m, const struct matmul_mend *d);
 
 /* ---- the ways: between matmul_begin() and the end of the entry ------------------------------- */
 

@@ -117,7 +117,7 @@ static void take_best(struct reduce *r, const struct reduce_result *q, int32_t b
 static bool take_product(struct cg *g, const struct lang_expr *e, int32_t acc)
 {
     const struct lang_expr *a = e->args[0];
-    if (e->reduce != RED_SUM || !g->contract_fma || a->kind != E_BINARY || a->op != OP_MUL ||
+    if (e->reduce != RED_SUM || a->kind != E_BINARY || a->op != OP_MUL ||
         (a->type != DT_F32 && a->type != DT_F64) || a->type != e->type)
         return false;
     struct cg_val x = cg_expr(g, a->args[0]), y = cg_expr(g, a->args[1]);
