@@ -67,6 +67,16 @@ tile: [128, 64, 64], stages: 4, cluster: 2, blocks: 2
 tile: [64, 64, 64], stages: 4, split: 2
 tile: [128, 64, 128], stages: 3, blocks: 2
 END
+    # two warpgroups that end a tile one after the other go on, though windows that threads copy are handed over later
+    for n in 3 6; do
+        cat >k.yaml <<END
+kernel: k
+params: {x: 'in f16[n, h, w, c]', k: 'in f16[f, 3, 3, c]', y: 'out f16[n, h, w, f]'}
+compute: y[b,i,j,o] = sum[u,v,d](pad(x[b, i + u - 1, j + v - 1, d], 0) * k[o,u,v,d])
+schedule: {windows: threads, tile: [128, 16, 64], stages: $n, cluster: [2, 1], blocks: 2}
+END
+        run -0 kaio-verify --run -d cpu -t sm_90a --check --code=fixed --fill=normal k.yaml n=2 h=12 w=12 c=64 f=16
+    done
 }
 
 @test "a condition that makes terms 0 makes a factor 0 of integers, which are never infinite" {
