@@ -79,6 +79,14 @@ END
     done
 }
 
+@test "images of many pixels are the rows of tiles, as long as subscripts fit; else --explain says why not" {
+    sed -n '1,/^---/{/^---/d;p}' "$data" >k.yaml
+    run -0 kaio-emit -t sm_90a --explain -v -D n=8192 -D h=256 -D w=256 -D c=16 -D f=16 -D r=3 -D s=3 k.yaml
+    [[ $output == *"rows b.i.j < 536870912"* && $output == *"tiles"* && $output != *"one thread for each"* ]]
+    run -0 kaio-emit -t sm_90a --explain -v -D n=40000 -D h=256 -D w=256 -D c=16 -D f=16 -D r=3 -D s=3 k.yaml
+    [[ $output == *"not by tiles: more than 2000000000 rows, columns or terms"*"one thread for each"* ]]
+}
+
 @test "a condition that makes terms 0 makes a factor 0 of integers, which are never infinite" {
     run -0 kaio-emit -t sm_90a --explain -v --kernel=zeroed "$data"
     [[ $output == *"1 product of int8, summed as i32"* ]]
