@@ -67,6 +67,24 @@ tile: [128, 64, 64], stages: 4, cluster: 2, blocks: 2
 tile: [64, 64, 64], stages: 4, split: 2
 tile: [128, 64, 128], stages: 3, blocks: 2
 END
+    # two warpgroups that end a tile one after the other go on, though windows that threads copy are handed over later
+    for n in 3 6; do
+        cat >k.yaml <<END
+kernel: k
+params: {x: 'in f16[n, h, w, c]', k: 'in f16[f, 3, 3, c]', y: 'out f16[n, h, w, f]'}
+compute: y[b,i,j,o] = sum[u,v,d](pad(x[b, i + u - 1, j + v - 1, d], 0) * k[o,u,v,d])
+schedule: {windows: threads, tile: [128, 16, 64], stages: $n, cluster: [2, 1], blocks: 2}
+END
+        run -0 kaio-verify --run -d cpu -t sm_90a --check --code=fixed --fill=normal k.yaml n=2 h=12 w=12 c=64 f=16
+    done
+}
+
+@test "images of many pixels are the rows of tiles, as long as subscripts fit; else --explain says why not" {
+    sed -n '1,/^---/{/^---/d;p}' "$data" >k.yaml
+    run -0 kaio-emit -t sm_90a --explain -v -D n=8192 -D h=256 -D w=256 -D c=16 -D f=16 -D r=3 -D s=3 k.yaml
+    [[ $output == *"rows b.i.j < 536870912"* && $output == *"tiles"* && $output != *"one thread for each"* ]]
+    run -0 kaio-emit -t sm_90a --explain -v -D n=40000 -D h=256 -D w=256 -D c=16 -D f=16 -D r=3 -D s=3 k.yaml
+    [[ $output == *"not by tiles: more than 2000000000 rows, columns or terms"*"one thread for each"* ]]
 }
 
 @test "a condition that makes terms 0 makes a factor 0 of integers, which are never infinite" {
@@ -232,9 +250,51 @@ END
     [[ $output == *"terms u.v.d < 196;"*"left, as it is but for bits that are left out: tf32_rz(k["* ]]
     planes 2 f16_of_f32 '{turn: yes}' >k.yaml
     # shellcheck disable=SC2086
-    run -0 kaio-emit -t sm_90a --explain -v $size k.yaml
-    [[ $output == *"'x' is turned in a launch of its own: 1048576 bytes"* ]] # 8 of f16
+    run -0 kaio-emit -t sm_90a --explain -v ${size/c=3/c=9} k.yaml
+    [[ $output == *"'x' is turned in a launch of its own: 2097152 bytes"* ]] # 16 of f16
     [[ $output == *"1 product of f16, summed as f32"*"left, as it is: k["* ]]
+}
+
+@test "a row of a window with few channels comes to lie side by side as a whole" {
+    cat >rows.yaml <<'END'
+kernel: line
+params: {x: 'in f16[n, 3, l]', k: 'in f16[f, 3, 5]', y: 'out f16[n, f, (l + 1) / 2]'}
+compute: 'y[b,o,i] = sum[d,u](pad(x[b, d, 2*i + u - 2], 0) * k[o,d,u])'
+schedule: {turn: yes}
+cases: {a: {n: 3, l: 19, f: 9}}
+---
+kernel: backwards
+params: {x: 'in bf16[n, h, w, 2]', k: 'in bf16[2, 3, 4, f]', y: 'out f32[n, h, w, f]'}
+compute: 'y[b,i,j,o] = sum[u,v,d](pad(x[b, i - u + 1, j - 2*v + 3, d], 0) * k[d,u,v,o])'
+schedule: {turn: yes}
+cases: {a: {n: 2, h: 5, w: 7, f: 17}}
+---
+kernel: no_border
+params: {x: 'in f32[n, 3, h, w]', k: 'in f32[f, 3, 3, 3]', bias: 'in f32[f]', y: 'out f32[n, f, h - 2, w - 2]'}
+compute: 'y[b,o,i,j] = relu(sum[d,u,v](tf32(x[b, d, i + u, j + v]) * tf32(k[o,d,u,v])) + bias[o])'
+schedule: {turn: yes}
+cases: {a: {n: 2, h: 6, w: 9, f: 24}}
+---
+kernel: bytes
+params: {x: 'in i8[n, h, w, 3]', k: 'in i8[f, 3, 3, 3]', y: 'out i32[n, h, w, f]'}
+compute: 'y[b,i,j,o] = sum[u,v,d](pad(x[b, i + u - 1, j + v - 1, d], 0) * k[o,u,v,d])'
+schedule: {turn: yes}
+cases: {a: {n: 2, h: 5, w: 7, f: 12}}
+---
+kernel: volume
+params: {x: 'in f16[n, 1, e, h, w]', k: 'in f16[f, 1, 3, 2, 3]', y: 'out f16[n, f, e, h - 1, w]'}
+compute: 'y[b,o,l,i,j] = sum[d,t,u,v](pad(x[b, d, l + t - 1, i + u, j + v - 1], 0) * k[o,d,t,u,v])'
+schedule: {turn: yes}
+cases: {a: {n: 1, e: 3, h: 4, w: 5, f: 9}}
+END
+    run -0 kaio-emit -t sm_90a --explain -v rows.yaml
+    [[ $output == *"terms u_d < 16;"*"terms u.v_d < 24"*"terms u.v_d < 36;"*"terms u.v_d < 48"*"terms t.u.v_d < 48;"* ]]
+    for target in sm_80 sm_90a; do
+        run -0 kaio-verify --run -d cpu --check -t $target ${KAIO_QUICK:+--code=generic --fill=normal} rows.yaml
+    done
+    # the 3 channels of an image's pixels, without being told
+    run -0 kaio-emit -t sm_90a --explain -v -D T=f16 -D n=64 -D h=224 -D w=224 -D f=64 "$KAIO_SRCDIR/specs/conv/conv2d_stem.yaml"
+    [[ $output == *"turned in a launch of its own"*"terms u.v_d < 168"* ]]
 }
 
 @test "'turn' is refused where nothing can be turned" {

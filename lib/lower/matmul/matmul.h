@@ -22,7 +22,7 @@
  *   matmul/term.c   terms that are no products
  *   matmul/form.c   what fits, and what the operands are
  *   matmul/gather.c those that lie in memory, but are no matrices; boxes.c: and are copied as boxes
- *   matmul/turn.c   and what is better brought into another order first
+ *   matmul/turn.c   and what is better brought into another order first; turn_worth.c: when it is
  *   matmul.c        the strategy: variants, their conditions, --explain
  *   matmul/plan.c   variants for the sizes that the launch brings, and what a schedule says
  *   matmul/choose.c sizes of tiles, the number of stages and splits; matmul/rows.c: of few rows
@@ -345,9 +345,16 @@ struct matmul_options {
 };
 strategy_analyse matmul_fit;
 strategy_lower matmul_lower;
-strategy_turn matmul_turn; /* matmul/turn.c */
+strategy_turn matmul_turn; /* matmul/turn_worth.c */
 /* What matmul_fit() found. */
 const struct matmul_form *matmul_form_of(const void *fit);
+
+/* ---- matmul/turn.c --------------------------------------------------------------------------- */
+
+/* Finds temps for the factors of the stage's sums; reads of them stand for the sums from then on.
+ * rows: rows of windows as a whole, where channels are few. Returns whether there are such. */
+bool matmul_turn_sums(struct cg *g, const struct lower_stage *s, bool rows,
+                      struct lower_turned *out);
 
 /* ---- matmul/plan.c: how ---------------------------------------------------------------------- */
 
