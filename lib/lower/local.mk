@@ -1,8 +1,8 @@
 lib_libkaiocore_la_SOURCES += \
-	lib/lower/access.h lib/lower/advice.h lib/lower/candidates.h lib/lower/costly.h lib/lower/explain.h lib/lower/extent.h lib/lower/inouts.h lib/lower/lift.h lib/lower/lower.h lib/lower/narrow.h lib/lower/option.h lib/lower/outline.h lib/lower/phases.h \
+	lib/lower/access.h lib/lower/advice.h lib/lower/candidates.h lib/lower/costly.h lib/lower/explain.h lib/lower/extent.h lib/lower/groups.h lib/lower/inouts.h lib/lower/lift.h lib/lower/lower.h lib/lower/narrow.h lib/lower/option.h lib/lower/outline.h lib/lower/phases.h \
 	lib/lower/prefix.h lib/lower/report.h lib/lower/schedule.h lib/lower/stage.h lib/lower/strategies.def lib/lower/strategy.h lib/lower/tuned.h \
 	lib/lower/variant.h lib/lower/access.c lib/lower/advice.c lib/lower/body.c lib/lower/candidates.c lib/lower/costly.c lib/lower/explain.c lib/lower/extent.c \
-	lib/lower/inouts.c lib/lower/lift.c lib/lower/lower.c lib/lower/naive.c lib/lower/narrow.c lib/lower/option.c lib/lower/outline.c lib/lower/prefix.c lib/lower/report.c lib/lower/schedule.c lib/lower/phases.c \
+	lib/lower/groups.c lib/lower/inouts.c lib/lower/lift.c lib/lower/lower.c lib/lower/naive.c lib/lower/narrow.c lib/lower/option.c lib/lower/outline.c lib/lower/prefix.c lib/lower/report.c lib/lower/schedule.c lib/lower/phases.c \
 	lib/lower/shape.c lib/lower/stage.c lib/lower/stats.c lib/lower/tuned.c lib/lower/tuned_file.c \
 	lib/lower/variant.c \
 	lib/lower/cg/cg.h lib/lower/cg/inspect.h lib/lower/cg/library.h lib/lower/cg/sync.h lib/lower/cg/address.c \

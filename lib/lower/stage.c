@@ -5,6 +5,7 @@
 #include "lower/advice.h"
 #include "lower/costly.h"
 #include "lower/explain.h"
+#include "lower/groups.h"
 #include "lower/inouts.h"
 #include "lower/lift.h"
 #include "lower/narrow.h"
@@ -671,6 +672,8 @@ bool stages_lower(struct cg *g)
     explain_equations(g);
     narrow_reductions(g);
     lift_reductions(g);
+    for (uint32_t i = 0; i < p.groups.n; i++)
+        groups_split(g, p.groups.v[i].eq, p.groups.v[i].n);
     p.named = schedule_named(g, &good);
     if (!good || (!p.named && !store_phases(&p)) || !lower_whole(&p, &done))
         return false;
