@@ -211,12 +211,13 @@ static bool find_in_run(const struct regroup *r, const struct lang_expr *e, stru
 
 /* ---- whether they may be --------------------------------------------------------------------- */
 
+/* What is padded may be, too: a * run + c is out of the axis where a is out of its groups. */
 static void check_node(struct regroup *r, const struct lang_expr *e)
 {
     struct place_in_run p;
     for (uint32_t i = 0; e->kind == E_INDEX && i < e->nargs; i++)
         if (is_place(r, e->sym, i) && !as_member(r, e->args[i]))
-            r->refused |= e->pad || !find_in_run(r, e->args[i], &p);
+            r->refused |= !find_in_run(r, e->args[i], &p);
     for (uint32_t i = 0; e->kind == E_REDUCE && i < e->nindex; i++) {
         const struct lang_symbol *k = e->index[i];
         r->refused |= member_of(r, k) && (e->reduce == RED_ARGMAX || e->reduce == RED_ARGMIN);
@@ -314,7 +315,8 @@ static void make_members(struct regroup *r)
 {
     for (size_t i = 0; i < r->members.n; i++) {
         struct member *m = &r->members.v[i];
-        m->group = index_to(r, m->index, arena_printf(r->g->a, "%s'", m->index->name), r->groups);
+        m->group =
+            index_to(r, m->index, arena_printf(r->g->a, "%s_group", m->index->name), r->groups);
         m->within = index_to(r, m->index, m->index->name, r->run);
     }
 }

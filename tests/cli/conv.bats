@@ -87,6 +87,42 @@ END
     [[ $output == *"not by tiles: more than 2000000000 rows, columns or terms"*"one thread for each"* ]]
 }
 
+@test "channels of groups that are counted by one axis, o / f * c + d, are products for each group" {
+    cat >g.yaml <<'END'
+kernel: planes
+params: {x: 'in f16[n, g * c, h, w]', k: 'in f16[g * f, c, 3, 3]', y: 'out f16[n, g * f, h, w]'}
+compute: |
+  y[b,o,i,j] = sum[d,u,v](pad(x[b, o / f * c + d, i + u - 1, j + v - 1], 0) * k[o,d,u,v])
+cases: {a: {n: 2, g: 3, c: 8, f: 9, h: 4, w: 5}, b: {n: 1, g: 2, c: 5, f: 4, h: 3, w: 6}}
+---
+kernel: pixels
+params: {x: 'in f16[n, h, w, 24]', k: 'in f16[36, 3, 3, 8]', bias: 'in f32[36]', y: 'out f16[n, h, w, 36]', z: 'out f16[n, h, w, 36]'}
+compute: |
+  s[b,i,j,o] = sum[u,v,d](pad(x[b, i + u - 1, j + v - 1, d + 8 * (o / 12)], 0) * k[o,u,v,d]) + bias[o]
+  y[b,i,j,o] = relu(s[b,i,j,o])
+  z[b,i,j,o] = f16(o % 12 + o)
+cases: {a: {n: 2, h: 4, w: 5}}
+---
+kernel: other_pad
+params: {x: 'in f32[n, 2 * c, l]', k: 'in f32[g * f, c, 3]', y: 'out f32[n, g * f, l]'}
+compute: |
+  y[b,o,i] = sum[d,u](tf32(pad(x[b, o / f * c + d, i + u - 1], 7)) * tf32(k[o,d,u]))
+cases: {a: {n: 2, g: 3, c: 4, f: 5, l: 9}}
+END
+    run -0 kaio-emit -t sm_90a --explain -v g.yaml
+    [ "$(grep -c ': strategy matmul' <<<"$output")" -eq 3 ]
+    [[ $output == *"rows o < f, columns i.j < h * w, terms u.v.d < 3 * (3 * c); for each b < n, o_group < g"* ]]
+    for target in sm_80 sm_90a; do
+        run -0 kaio-verify --run -d cpu --check -t $target ${KAIO_QUICK:+--code=generic --fill=normal} g.yaml
+    done
+    # where a group's filters may leave a rest it is one axis still
+    sed 's/g \* f/f/; s/g \* f/f/; s,o / f,o / 4,' g.yaml | sed '/^---/,$d' >rest.yaml
+    run -0 kaio-emit -t sm_90a --explain -v rest.yaml
+    [[ $output != *o_group* ]]
+    run -0 kaio-emit -t sm_90a --explain -v -D f=12 rest.yaml
+    [[ $output == *"o_group < 3"* ]]
+}
+
 @test "a condition that makes terms 0 makes a factor 0 of integers, which are never infinite" {
     run -0 kaio-emit -t sm_90a --explain -v --kernel=zeroed "$data"
     [[ $output == *"1 product of int8, summed as i32"* ]]
