@@ -416,6 +416,8 @@ static void prod_result(const struct reduce *r, const struct acc *a, int l, doub
         *e = certain ? 0 : INFINITY;
         return;
     }
+    /* infinite on the way alone, which small factors in another order might prevent */
+    const bool passed = isinf(*v) && !(a->met[l] & MET_INF) && a->sure[l] < 1;
     double near = r->round.f32 ? (double)(float)*v : *v;
     double smallest = r->round.f32 ? 0x1p-126 : 0x1p-1022; /* below it digits are lost */
     bool exact = a->quantum[l] > 0 && near == *v;
@@ -426,7 +428,8 @@ static void prod_result(const struct reduce *r, const struct acc *a, int l, doub
     ref_range(&r->round, v, e);
     bool overflows = a->top[l] >= r->round.limit, underflows = a->sure[l] < smallest;
     /* an overflow that the result does not have, or digits lost and then magnified */
-    if ((overflows && (isfinite(*v) || underflows)) || (underflows && (a->top[l] > 1 || isinf(*v))))
+    if (passed || (overflows && (isfinite(*v) || underflows)) ||
+        (underflows && (a->top[l] > 1 || isinf(*v))))
         *e = INFINITY;
 }
 

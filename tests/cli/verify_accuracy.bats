@@ -236,3 +236,8 @@ Y
     run -0 kaio-verify --run -d cpu --fill=extreme --code=generic k.yaml m=40 n=70 d=16 e=32
     [[ $output == *" where any value is allowed"* ]]
 }
+
+@test "a product that overflows on its way, in the order of the reference, may be a number" {
+    printf 'kernel: k\nparams: {a: "in f64[m, n]", b: "in f64[n]", y: "out f64[m]"}\ncompute: "y[i] = prod[k](a[i, k] * b[k])"\n' >k.yaml
+    run -0 kaio-verify --run -d cpu --fill=edge --code=generic k.yaml m=5 n=70
+}
