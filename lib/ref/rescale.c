@@ -206,7 +206,8 @@ void eval_rescaled(struct frame *f, const struct node *n, const uint8_t *mask)
         o->e[l] = e;
         if (!mask[l] || !isfinite(v) || !isfinite(e) || (!rounded && is_certain(before, l)))
             continue;
-        const double steps = v > 0 ? n->round.unit * v * fabs(log(v)) : 0;
+        const double scaled = n->ulp > 0 ? 2 * n->ulp + fabs(log(v)) / 2 : fabs(log(v));
+        const double steps = v > 0 ? n->round.unit * v * scaled : 0;
         /* what T(p) is off p itself */
         const double own = rounded ? unit * (v + e) + tiny : fabs(a->v[l] - before->v[l]);
         o->e[l] = e + steps + own + unit * (v + e) + tiny;
@@ -258,6 +259,19 @@ static bool wrap(struct compiler *c, const struct reduce *r, struct node **n, bo
     for (uint32_t k = x->eval == eval_fcond; k < x->nargs; k++)
         any |= wrap(c, r, &x->args[k], half || (x->eval == eval_fmul && is_half(x->args[1 - k])));
     return any;
+}
+
+/* The exponentials of x that a sum divides, where the quotient is rounded to 16 bits at once: they
+ * may be 2 + |x|/4 ulp off. */
+void ref_rescale_stored(struct compiler *c, struct node *n)
+{
+    static const struct reduce none;
+    static const double ulp = 2;
+    if (n->eval == eval_fdiv && wrap(c, &none, &n->args[0], false))
+        n->args[0]->ulp = n->args[0]->eval == eval_rescaled ? ulp : n->args[0]->ulp;
+    else if (n->eval == eval_fmul || n->eval == eval_fneg || n->eval == eval_fcond)
+        for (uint32_t k = n->eval == eval_fcond; k < n->nargs; k++)
+            ref_rescale_stored(c, n->args[k]);
 }
 
 bool ref_rescale(struct compiler *c, struct reduce *r)

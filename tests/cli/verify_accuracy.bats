@@ -241,3 +241,10 @@ Y
     printf 'kernel: k\nparams: {a: "in f64[m, n]", b: "in f64[n]", y: "out f64[m]"}\ncompute: "y[i] = prod[k](a[i, k] * b[k])"\n' >k.yaml
     run -0 kaio-verify --run -d cpu --fill=edge --code=generic k.yaml m=5 n=70
 }
+
+@test "small weights of a softmax that are stored in 16 bits may be a little less exact" {
+    printf 'kernel: k\nparams: {a: "in bf16[m, n]", y: "out bf16[m, n]"}\ncompute: "y[i, j] = softmax[j](a[i, j] * 0.5)"\n' >k.yaml
+    # e^-70, next to the middle of two numbers
+    run -0 kaio-verify --run -d cpu --fill=edge --seed=21 --code=fixed k.yaml m=40 n=33
+    [[ $output == *" of its bound at [19, 4]"* ]]
+}
