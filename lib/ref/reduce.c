@@ -111,7 +111,7 @@ static void sum_term(struct acc *a, int l, double v, double e, double precision)
     double s = a->s[l] + v;
     a->c[l] += fabs(a->s[l]) >= fabs(v) ? (a->s[l] - s) + v : (v - s) + a->s[l];
     a->s[l] = s;
-    a->m[l] += isfinite(fabs(v) + e) ? fabs(v) + e : 0;
+    a->m[l] += isfinite(v) && isfinite(e) ? fabs(v) + e : 0; /* infinite beyond f64 */
     a->up[l] += v > 0 && isfinite(v) ? v : 0;
     a->es[l] += e;
     a->n[l] += v != 0 || e != 0; /* adding a zero rounds nothing */

@@ -248,3 +248,26 @@ Y
     run -0 kaio-verify --run -d cpu --fill=edge --seed=21 --code=fixed k.yaml m=40 n=33
     [[ $output == *" of its bound at [19, 4]"* ]]
 }
+
+@test "subnormal factors behind a condition reach as far as others, and so do sums beyond f64" {
+    cat >k.yaml <<'Y'
+kernel: convolution4_16
+params:
+  x: in f16[H, W, N, C]
+  k: in f16[C, 1, 3, F]
+  y: out f32[W, N, 3 * H, F]
+compute: |
+  y[j,b,i,o] = sum[q,u,v]((i + 1 - u) % 3 == 0 ? k[q,v,u,o] * pad(x[(i + 1 - u) / 3,j - 3 * v,b,q], 0) : 0)
+Y
+    run -0 kaio-verify --run -d cpu --fill=extreme --code=generic k.yaml H=16 W=1 N=1 C=5 F=8
+    # partial sums are infinite in one order, and NaN in another
+    printf 'kernel: k\nparams: {x: "in f64[m, n]", y: "out f64[m]"}\ncompute: "y[i] = sum[k](x[i, k] + 1)"\n' >k.yaml
+    python3 - <<'PY'
+import numpy
+most = numpy.finfo("f8").max
+numpy.save("x.npy", numpy.array([[most, most, -numpy.inf, 1], [1, 2, 3, 4], [1, 1, 1, 1], [1, 5, 1, 7]]))
+numpy.save("y.npy", numpy.array([-numpy.inf, 14, 8, 18]))
+PY
+    run -0 kaio-verify k.yaml x=x.npy y=y.npy
+    [[ $output == *"1 where any value is allowed"* ]]
+}
