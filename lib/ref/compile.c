@@ -579,6 +579,8 @@ static bool compile_equation(struct program *p, struct equation *eq, struct diag
     eq->pointwise = s->is_recurrence && reads_own_place(s, s->rhs, s->component);
     bool is_buffer = s->sym->kind == SYM_BUFFER;
     eq->rhs = compile(&c, is_buffer ? unstored(s->rhs) : s->rhs);
+    if (eq->rhs && is_buffer && dtype_is_float(s->sym->type) && dtype_bits(s->sym->type) <= 16)
+        ref_rescale_stored(&c, eq->rhs);
     return eq->rhs != NULL;
 }
 

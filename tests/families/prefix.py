@@ -147,7 +147,7 @@ def prefix(r, name):
             s.way, one_way = s.weighed(plain=40, exclusive=12, reversed=14), False
     if s.chance(0.05):
         s.math = 'strict'
-    if one_way and s.way != 'window' and s.chance(0.1):
+    if one_way and s.way not in ('window', 'segment') and s.chance(0.1):
         s.schedule = s.pick('{strategy: scan, split: 2}', '{strategy: scan, split: 1}', '{strategy: scan, threads: 8}',
                             '{strategy: scan, vector: 1}', '{strategy: scan, block: 64}')
     return s

@@ -40,7 +40,8 @@ def product(r, name):
     b = factor(s, 'b', (batch if s.chance(0.7) else []) + [('p', k.text), ('j', n.text)])
     text = s.summed([('p', k.text)], s.product(a, b))
     index = batch + [('i', m.text), ('j', n.text)]
-    if s.chance(0.15):
+    plain = not s.chance(0.15)  # else a batch may be last, which is no product for tensor cores
+    if not plain:
         s.r.shuffle(index)
     if s.chance(0.1):  # a second sum of the same shape
         c = factor(s, 'c', [('p', k.text), ('j', n.text)])
@@ -53,7 +54,7 @@ def product(r, name):
     s.define('y', [i for i, _ in index], text)
     if s.chance(0.08):
         s.math = 'strict'
-    elif min(m.sizes + n.sizes + k.sizes) > 1 and s.chance(0.35):
+    elif plain and min(m.sizes + n.sizes + k.sizes) > 1 and s.chance(0.35):
         s.schedule = s.pick('{mma: fma}', '{mma: fma, split: 3}', *(['{mma: tf32x3}', '{mma: tf32x3, split: 2}'] * 2 if s.parts else []))
     return s
 
