@@ -167,11 +167,21 @@ def mask_of(kind, inputs):
     return None
 
 
+def let_recompile(torch, sets):
+    """Masks and scores of each set are functions of their own: each may be compiled. What other rows have compiled of
+    the same function counts towards the limit, so it is dropped."""
+    dynamo = torch._dynamo
+    dynamo.reset()
+    name = "recompile_limit" if hasattr(dynamo.config, "recompile_limit") else "cache_size_limit"
+    setattr(dynamo.config, name, max(getattr(dynamo.config, name), 4 * len(sets) + 8))
+
+
 def flex(torch, plan, sets):
     """Compiled FlexAttention over all sets: a function of the set's number."""
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
     kind = plan["kernel"].removeprefix("attention_")
-    call = torch.compile(flex_attention, dynamic=False)
+    let_recompile(torch, sets)
+    call = torch.compile(flex_attention, dynamic=False, fullgraph=True)
     made = []
     for inputs in sets:
         q = heads_first(inputs["q"])
