@@ -250,6 +250,9 @@ END
         [[ $output == *' passed, 0 failed'* ]]
     done
     run -0 kaio-verify --run -d cpu --code=generic --fill=extreme,edge --steps k.yaml a=3 b=20 c=9
+    # too many terms whatever else there is
+    kernel 'x: in f32[9000, c]; y: out f32[9000, c]' 'y[i, j] = x[i, j] - max[q](x[q, j])' >m.yaml
+    run ! grep 'they hold' <(kaio-emit --explain m.yaml)
     # a tile of several axes, neither of which is next to the other
     kernel 'x: in f16[a, b, c, d]; g: in f16[b]; y: out f16[a, b, c, d]' \
         'y[i, j, k, l] = x[i, j, k, l] / (norm2[q, s](x[q, j, s, l]) + 1) * g[j]' >k.yaml

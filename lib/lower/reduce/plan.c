@@ -466,6 +466,8 @@ bool reduce_plan_open(struct cg *g, const struct reduce_form *f, struct reduce_p
                 break;
         }
     }
+    if (*n == 0)
+        return lower_lacks(why, f->stage->eq[0]->span, "it is more than a block holds");
     /* the last takes what is left, of which there is none where this does not hold */
     *holds = lx_and(g->a, *holds, lx_at_least(g->a, v[0].rows.e, 1));
     *holds = reduce_amount(g, *holds).e;
