@@ -21,7 +21,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lower/row/loop.c lib/lower/row/meet.c lib/lower/row/read.c lib/lower/row/reduce.c lib/lower/row/row.c \
 	lib/lower/row/scalar.c lib/lower/row/strategy.c lib/lower/row/walk.c \
 	lib/lower/reduce/reduce.h lib/lower/reduce/form.c lib/lower/reduce/loops.c lib/lower/reduce/place.c \
-	lib/lower/reduce/plan.c lib/lower/reduce/reduce.c lib/lower/reduce/tile.c \
+	lib/lower/reduce/open.c lib/lower/reduce/plan.c lib/lower/reduce/reduce.c lib/lower/reduce/tile.c \
 	lib/lower/reduce/strategy.c lib/lower/reduce/sweep.c lib/lower/reduce/value.c lib/lower/reduce/walk.c \
 	lib/lower/scan/scan.h lib/lower/scan/column.c lib/lower/scan/form.c lib/lower/scan/look.c lib/lower/scan/plan.c lib/lower/scan/row.c \
 	lib/lower/scan/strategy.c lib/lower/scan/value.c \
