@@ -130,6 +130,20 @@ class Launches:
         for f, launch, params in zip(self.functions, self.plan["launches"], self.params):
             self.driver.launch(f, launch, params, stream)
 
+    def times(self, torch, runs):
+        """[(entry, milliseconds)]: the best time of each launch, with events in between."""
+        launches, stream = self.plan["launches"], torch.cuda.current_stream().cuda_stream
+        best = [math.inf] * len(launches)
+        for _ in range(runs):
+            events = [torch.cuda.Event(enable_timing=True) for _ in range(len(launches) + 1)]
+            events[0].record()
+            for i, launch in enumerate(launches):
+                self.driver.launch(self.functions[i], launch, self.params[i], stream)
+                events[i + 1].record()
+            torch.cuda.synchronize()
+            best = [min(t, events[i].elapsed_time(events[i + 1])) for i, t in enumerate(best)]
+        return [(launch["entry"], t) for launch, t in zip(launches, best)]
+
 
 def torch_type(torch, name):
     return {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64,

@@ -19,7 +19,7 @@ Then contenders take turns in rounds, each in an order of its own. All inputs ar
 so; there is one set of them. Rows are printed as they come. One process does the work and another one watches: an
 operation that fails, crashes or takes longer than --each is said, and the next one is begun.
 
-A ratio is PyTorch's time over kaio's, of the better of eager and compiled. Exit status: 0; 1 a result is wrong or an
+Of several launches the remark has the milliseconds of each. A ratio is PyTorch's time over kaio's, of the better of eager and compiled. Exit status: 0; 1 a result is wrong or an
 operation has no time; 2 usage; 77 there is no GPU or no PyTorch.
 """
 
@@ -201,6 +201,9 @@ def contenders_of(torch, driver, op, plans, inputs, compile_too, notes):
         kaio.enqueue(torch, 0)
         torch.cuda.synchronize()
         wrong = judge(torch, op, inputs, kaio.outputs[0][0], eager)
+        if len(plan["launches"]) > 1:
+            parts = [f"{entry.removeprefix(op.kernel + '_')} {ms:.2f}" for entry, ms in kaio.sets[0].times(torch, 3)]
+            notes.append(f"{code}: {' + '.join(parts)}")
         if wrong:
             notes.append(f"WRONG {code}: {wrong}")
         else:

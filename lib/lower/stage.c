@@ -507,13 +507,13 @@ static bool lower_group(struct stages *p, struct group *gr, const struct lang_sy
 /* ---- what is turned first ---------------------------------------------------------------------
  */
 
-static void explain_turned(struct cg *g, const struct lang_symbol *t)
+static void explain_turned(struct cg *g, const struct lang_symbol *t, bool computed)
 {
     struct lang_expr *bytes = lx_int(g->a, dtype_bits(t->type) / 8);
     for (uint32_t i = 0; i < t->rank; i++)
         bytes = lx_mul(g->a, bytes, t->dims[i]);
-    lower_explain(g, "%s: '%s' is turned in a launch of its own: %s bytes\n", g->spec->name,
-                  t->name, lang_expr_text(g->a, bytes));
+    lower_explain(g, "%s: '%s' is %s in a launch of its own: %s bytes\n", g->spec->name, t->name,
+                  computed ? "computed" : "turned", lang_expr_text(g->a, bytes));
 }
 
 /* Are both the same of the equations' indices, one after the other? */
@@ -570,7 +570,7 @@ static bool turn(struct stages *p, const struct lower_stage *s, struct choice *h
             continue;
         }
         *VEC_PUSH(g->a, &p->turned) = eq;
-        explain_turned(g, eq->sym);
+        explain_turned(g, eq->sym, turned.computed);
         *VEC_PUSH(g->a, &g->homes) =
             (struct cg_home){.sym = eq->sym, .temp = cg_temp_for(g, eq->sym)};
         if (!lower_group(p, &one, eq->sym))

@@ -26,9 +26,11 @@ enum { LOWER_TURNED = 8 };
 struct lower_turned {
     const struct lang_equation *eq[LOWER_TURNED];
     uint32_t n;
+    bool computed; /* they are no buffers in another order */
 };
 /* Finds buffers that the stage reads in such an order that bringing them into another, by launches
- * of their own, takes less time than reading them as they are. Reads of the intermediates stand for
+ * of their own, takes less time than reading them as they are; or what it computes again and again,
+ * where storing that takes less. Reads of the intermediates stand for
  * others from then on (cg_view). False: there are none. */
 typedef bool strategy_turn(struct cg *g, const struct lower_stage *s, void *form,
                            const void *options, struct lower_turned *out);

@@ -388,3 +388,12 @@ END
         run -0 kaio-verify --run -d cpu --check -t sm_90a --code=fixed --fill=normal r.yaml n=3 c=8 h=5 w=7 f=40
     done
 }
+
+@test "32 filters of many pixels of planes go by mma.sync in tiles of 32 x 256, more of them by wgmma" {
+    cd "$BATS_TEST_TMPDIR"
+    local spec=$KAIO_SRCDIR/specs/conv/conv2d_tf32.yaml sizes=(-D n=8 -D c=32 -D h=128 -D w=128 -D r=3 -D s=3)
+    [[ $(kaio-emit -t sm_90a --explain "${sizes[@]}" -D f=32 "$spec") == *"mma.sync of tf32, tiles 32 x 256 x 32"* ]]
+    [[ $(kaio-emit -t sm_90a --explain "${sizes[@]}" -D f=64 "$spec") == *"wgmma of tf32, tiles "* ]]
+    run -0 kaio-emit -t sm_90a --explain -v "${sizes[@]}" -D f=32 "$spec"
+    [[ $output == *"not wgmma: so few filters leave half of it idle"* ]]
+}

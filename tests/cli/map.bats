@@ -271,3 +271,17 @@ END
     kaio-emit -D n=16 -D c=65536 k.yaml >small.ptx
     run ! grep 'and.b32 .*, 15;' small.ptx
 }
+
+@test "a known range of 32 bits is divided as one" {
+    kernel 'x: in f32[n]; y: out f32[n]' 'y[i] = (i + 2) % 5 < 2 ? x[(2 * i + 7) / 10] : 0' >k.yaml
+    kaio-emit -D n=1000 k.yaml >known.ptx
+    grep -q 'rem.u32 .*, 5;' known.ptx
+    grep -q 'div.u32 .*, 10;' known.ptx
+    run ! grep -E '(div|rem)\.[su]64' known.ptx
+    run -0 kaio-verify --run -d cpu --check k.yaml n=1000
+    # what may be below 0, or is not known, is not
+    kernel 'x: in f32[n]; y: out f32[n]' 'y[i] = pad(x[(i - 7) / 5], 0)' >k.yaml
+    kaio-emit -D n=1000 k.yaml >below.ptx
+    grep -q 'div.s64' below.ptx
+    run -0 kaio-verify --run -d cpu --check k.yaml n=1000
+}

@@ -231,3 +231,25 @@ END
     run -0 kaio-bench --dry-run --tune -t sm_90 --suite=matmul --types=f16 m,k,n=4096
     [[ $output != *wgmma* ]]
 }
+
+@test "f32 that is computed is stored for tensor cores where its sizes are known and that takes less time" {
+    cat >k.yaml <<'END'
+kernel: weighted
+params:
+  a: in f32[m, k]
+  b: in f32[k, n]
+  y: out f32[m, n]
+compute: y[i,j] = sum[l](exp(a[i,l]) * b[l,j])
+cases:
+  few: {m: 64, n: 32, k: 1500}
+END
+    run -0 kaio-emit -t sm_90a --explain -v -D m=64 -D n=32 -D k=1500 k.yaml
+    [[ $output == *"weighted: 'a' is computed in a launch of its own: 384000 bytes"* ]]
+    [[ $output == *"weighted: wgmma of tf32 in parts,"* ]]
+    run -0 kaio-verify --run -d cpu --check -t sm_90a --code=fixed k.yaml
+    # nor where they are open, where it takes longer, or where fma is asked for
+    [[ $(kaio-emit -t sm_90a --explain k.yaml) != *"weighted_a: "* ]]
+    [[ $(kaio-emit -t sm_90a --explain -D m=8 -D n=8 -D k=16 k.yaml) != *"weighted_a: "* ]]
+    echo 'schedule: {mma: fma}' >>k.yaml
+    [[ $(kaio-emit -t sm_90a --explain -D m=64 -D n=32 -D k=1500 k.yaml) != *"weighted_a: "* ]]
+}

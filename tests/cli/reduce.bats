@@ -302,3 +302,22 @@ END
     run -2 kaio-emit s.yaml
     [[ $output == *"'split' is a number from 1 to 65535, not '0'"* ]]
 }
+
+@test "one result of much from two buffers has as many threads as there is room for" {
+    cat >k.yaml <<'END'
+kernel: distance
+params:
+  x: in f32[n]
+  y: in f32[n]
+  d: out f32[]
+compute: d = sum[i](abs(x[i] - y[i]))
+END
+    run -0 kaio-emit -t sm_90 --explain -v -D n=268435456 k.yaml
+    [[ $output == *"1024 threads, 1 x 4 elements in flight"* && $output == *"grid 264, block 1024"* ]]
+    # of what caches have, of one buffer, or where a schedule speaks, it has not
+    [[ $(kaio-emit -t sm_90 --explain -v -D n=1048576 k.yaml) == *"block 256"* ]]
+    sed 's/ - y\[i\]/ + 1/; /  y: /d' k.yaml >one.yaml
+    [[ $(kaio-emit -t sm_90 --explain -v -D n=268435456 one.yaml) == *"grid 396, block 256"* ]]
+    echo 'schedule: {unroll: 4}' >>k.yaml
+    [[ $(kaio-emit -t sm_90 --explain -v -D n=268435456 k.yaml) == *"grid 396, block 256"* ]]
+}

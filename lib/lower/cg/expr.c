@@ -193,6 +193,54 @@ static int64_t known_end_of(const struct lang_expr *e)
     return n == 0 ? 0 : e->op == OP_DIV ? (n - 1) / by + 1 : n < by ? n : by;
 }
 
+/* Between what the values of an expression of indices lie, both ends included. False: that is not
+ * known. */
+static bool known_range(const struct lang_expr *e, int64_t *low, int64_t *high)
+{
+    int64_t a, b, c, d;
+    e = inspect_strip(e);
+    if (lang_const_int(e, low)) {
+        *high = *low;
+        return true;
+    }
+    if (e->kind == E_NAME) {
+        *low = 0;
+        *high = known_end_of(e) - 1;
+        return *high >= 0;
+    }
+    if (e->kind != E_BINARY || !known_range(e->args[0], &a, &b) || !known_range(e->args[1], &c, &d))
+        return false;
+    switch (e->op) {
+    case OP_ADD: return !__builtin_add_overflow(a, c, low) && !__builtin_add_overflow(b, d, high);
+    case OP_SUB: return !__builtin_sub_overflow(a, d, low) && !__builtin_sub_overflow(b, c, high);
+    case OP_MUL:
+        return a >= 0 && c >= 0 && !__builtin_mul_overflow(a, c, low) &&
+               !__builtin_mul_overflow(b, d, high);
+    case OP_DIV:
+        *low = c > 0 ? a / d : 0;
+        *high = c > 0 ? b / c : 0;
+        return a >= 0 && c > 0;
+    case OP_MOD:
+        *low = 0;
+        *high = d - 1;
+        return a >= 0 && c > 0;
+    default: return false;
+    }
+}
+
+/* x, the value of e, as one of 32 bits where it is known to be that: what divides it is then a few
+ * instructions, not twenty. Of threads that compute nothing an index may be somewhat larger. */
+static struct cg_val narrowed(struct cg *g, const struct lang_expr *e, struct cg_val x)
+{
+    int64_t low, high;
+    if (x.type != DT_I64 || x.narrow != CG_FULL || x.op.kind != PTX_O_REG ||
+        !known_range(e, &low, &high) || low < 0 || high > INT32_MAX / 2)
+        return x;
+    x = cg_value(DT_I64, CG(g, PTX_B32, "cvt.u32.u64", x.op));
+    x.narrow = CG_U32;
+    return x;
+}
+
 bool cg_in_range(const struct lang_expr *sub, const struct lang_expr *dim)
 {
     sub = inspect_strip(sub);
@@ -474,6 +522,8 @@ static struct cg_val binary(struct cg *g, const struct lang_expr *e)
     }
     struct cg_val x = cg_expr(g, e->args[0]);
     struct cg_val y = cg_expr(g, e->args[1]);
+    if ((e->op == OP_DIV || e->op == OP_MOD) && y.op.kind == PTX_O_IMM)
+        x = narrowed(g, e->args[0], x);
     if (e->op == OP_DIV && g->quotient && g->contract_fma && g->quotient(g, x, y, &r))
         return r;
     return cg_binary(g, e->op, x, y);

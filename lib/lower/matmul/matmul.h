@@ -351,9 +351,15 @@ const struct matmul_form *matmul_form_of(const void *fit);
 
 /* ---- matmul/turn.c --------------------------------------------------------------------------- */
 
+enum matmul_turns {
+    MATMUL_TURNS_CHANNELS,  /* channels come to lie side by side */
+    MATMUL_TURNS_ROWS,      /* rows of windows as a whole, where channels are few */
+    MATMUL_STORES_COMPUTED, /* factors of f32 that are computed, instead of windows */
+};
+
 /* Finds temps for the factors of the stage's sums; reads of them stand for the sums from then on.
- * rows: rows of windows as a whole, where channels are few. Returns whether there are such. */
-bool matmul_turn_sums(struct cg *g, const struct lower_stage *s, bool rows,
+ * Returns whether there are rows of windows among them. */
+bool matmul_turn_sums(struct cg *g, const struct lower_stage *s, enum matmul_turns how,
                       struct lower_turned *out);
 
 /* ---- matmul/plan.c: how ---------------------------------------------------------------------- */

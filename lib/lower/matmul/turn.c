@@ -19,6 +19,10 @@
  *
  * What rounds an element to tf32, or to a narrower type, does so while it is turned. The sum that
  * reads the temps stands for the other one from then on (cg_view).
+ *
+ * In the same way a factor of f32 that is computed, as the weights of attention are, gets a temp:
+ * tensor cores multiply f32 in parts, which wgmma makes of what was copied, but not of what was
+ * computed.
  */
 #include <config.h>
 
@@ -47,6 +51,7 @@ struct turning {
     const struct lang_expr *sum; /* of eq */
     struct factor factor[2], *x, *w;
     uint32_t n;
+    bool computed;                /* factors that are computed are wanted, instead of windows */
     uint32_t at;                  /* d among the subscripts of x, */
     uint32_t along;               /* and among the sum's ranges */
     struct lang_symbol *d, *wide; /* wide: it has a whole number of pieces */
@@ -518,6 +523,59 @@ static void turn(struct turning *t)
     *VEC_PUSH(g->a, &g->outlined) = (struct cg_outlined){.reduce = t->sum, .read = sum};
 }
 
+/* ---- factors that are computed --------------------------------------------------------------- */
+
+/* The first tensor that e reads, after which a temp for e is named; NULL: it reads none. */
+static const struct lang_expr *first_read(const struct lang_expr *e)
+{
+    const struct lang_expr *found = e->kind == E_INDEX ? e : NULL;
+    for (uint32_t i = 0; i < e->nargs && !found; i++)
+        found = first_read(e->args[i]);
+    return found;
+}
+
+/* Is the sum, over one range, of an element of memory times something that is computed? */
+static bool find_computed(struct turning *t)
+{
+    const struct lang_expr *e = t->sum->args[0];
+    if (t->sum->reduce != RED_SUM || t->sum->nindex != 1 || !is_at_launch(t) ||
+        e->kind != E_BINARY || e->op != OP_MUL || e->type != DT_F32)
+        return false;
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct lang_expr *x = e->args[i], *read = first_read(x);
+        if (read && x->type == DT_F32 && !is_memory(t, inspect_strip(x)) &&
+            is_memory(t, inspect_strip(e->args[1 - i]))) {
+            t->factor[0] = (struct factor){.e = x, .read = read};
+            t->factor[1] = (struct factor){.e = NULL};
+            t->w = &t->factor[0];
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Gives the factor a temp, along whose last dimension the sum goes. */
+static void store_computed(struct turning *t)
+{
+    struct cg *g = t->g;
+    struct lang_symbol *index[VARIANT_RANK];
+    uint32_t n = 0;
+    if (!find_computed(t) || !find_indices(t, t->w->e, index, &n))
+        return;
+    sort_indices(t, index, n);
+    index[n++] = t->sum->index[0];
+    struct lang_equation *q = new_equation(t, t->w, n, index);
+    q->rhs = (struct lang_expr *)t->w->e;
+    struct lang_symbol *temp = same_temp(t, q);
+    if (!temp)
+        return;
+    struct lang_expr *read = read_of(g, temp, n, t->w->e->span);
+    for (uint32_t i = 0; i < n; i++)
+        read->args[i] = inspect_index_name(g, index[i], t->w->e->span);
+    t->w->to = read;
+    *VEC_PUSH(g->a, &g->outlined) = (struct cg_outlined){.reduce = t->sum, .read = copy(t, t->sum)};
+}
+
 /* All sums of e, of equation eq, and of the equations that it reads. */
 static void walk(struct turning *t, const struct lang_equation *eq, const struct lang_expr *e)
 {
@@ -525,7 +583,10 @@ static void walk(struct turning *t, const struct lang_equation *eq, const struct
     if (e->kind == E_REDUCE) {
         t->eq = eq;
         t->sum = e;
-        turn(t);
+        if (t->computed)
+            store_computed(t);
+        else
+            turn(t);
         return;
     }
     for (uint32_t i = 0; i < e->nargs; i++)
@@ -535,11 +596,14 @@ static void walk(struct turning *t, const struct lang_equation *eq, const struct
         walk(t, e->sym->def, e->sym->def->rhs);
 }
 
-bool matmul_turn_sums(struct cg *g, const struct lower_stage *s, bool rows,
+bool matmul_turn_sums(struct cg *g, const struct lower_stage *s, enum matmul_turns how,
                       struct lower_turned *out)
 {
-    struct turning t = {.g = g, .out = out, .rows = rows};
-    out->n = 0;
+    struct turning t = {.g = g,
+                        .out = out,
+                        .rows = how == MATMUL_TURNS_ROWS,
+                        .computed = how == MATMUL_STORES_COMPUTED};
+    *out = (struct lower_turned){.computed = t.computed};
     for (uint32_t i = 0; i < s->n; i++)
         walk(&t, s->eq[i], s->eq[i]->rhs);
     return t.any_rows;

@@ -83,14 +83,14 @@ struct way {
     double time;
 };
 
-/* Turns the stage's sums; with rows of windows, where there are some. What is outlined stays. */
+/* Turns the stage's sums in one way. What is outlined stays. */
 static void try_way(struct cg *g, const struct lower_stage *s, const struct matmul_options *want,
-                    bool rows, struct way *w)
+                    enum matmul_turns how, struct way *w)
 {
     const size_t homes = g->homes.n;
     struct matmul_form *form = ARENA_NEW(g->a, struct matmul_form);
     *w = (struct way){.time = -1};
-    w->has_rows = matmul_turn_sums(g, s, rows, &w->out);
+    w->has_rows = matmul_turn_sums(g, s, how, &w->out);
     w->any = w->out.n > 0 && form_after(g, s, &w->out, form);
     if (w->any) {
         const double turned = time_of(g, form, want), bytes = bytes_of(&w->out);
@@ -101,6 +101,32 @@ static void try_way(struct cg *g, const struct lower_stage *s, const struct matm
     g->reducing->v.n = 0;
 }
 
+/* Does fma multiply f32 that is computed? Then it may be faster to store it for tensor cores. */
+static bool computes_f32(const struct cg *g, const struct matmul_form *f,
+                         const struct matmul_options *want)
+{
+    return f->type == MATMUL_F32 && f->computes && !f->pairs && g->target->sm >= 80 &&
+           g->contract_fma && want->turn == MATMUL_TURN_CHOSEN && want->mma != MATMUL_BY_NONE;
+}
+
+/* Stores computed factors where that is known to be faster. */
+static bool store_computed(struct cg *g, const struct lower_stage *s,
+                           const struct matmul_form *before, const struct matmul_options *want,
+                           struct lower_turned *out)
+{
+    const size_t views = g->outlined.n;
+    const double as_is = time_of(g, before, want);
+    struct way way = {.any = false};
+    if (as_is >= 0)
+        try_way(g, s, want, MATMUL_STORES_COMPUTED, &way);
+    if (!way.any || way.time < 0 || way.time >= as_is) {
+        g->outlined.n = views;
+        return false;
+    }
+    *out = way.out;
+    return true;
+}
+
 bool matmul_turn(struct cg *g, const struct lower_stage *s, void *form, const void *options,
                  struct lower_turned *out)
 {
@@ -109,12 +135,14 @@ bool matmul_turn(struct cg *g, const struct lower_stage *s, void *form, const vo
     const size_t views = g->outlined.n;
     struct way rows, way;
     out->n = 0;
+    if (computes_f32(g, before, want))
+        return store_computed(g, s, before, want, out);
     if (want->turn == MATMUL_TURN_NOT || (want->turn != MATMUL_TURN && !takes(g, before)))
         return false;
-    try_way(g, s, want, true, &rows);
+    try_way(g, s, want, MATMUL_TURNS_ROWS, &rows);
     const bool has_rows = rows.any && rows.has_rows;
     g->outlined.n = views;
-    try_way(g, s, want, false, &way);
+    try_way(g, s, want, MATMUL_TURNS_CHANNELS, &way);
     if (!rows.out.n && !way.out.n && want->turn == MATMUL_TURN)
         return cg_error(g, schedule_span(g, "turn"),
                         "nothing can be turned: 'turn' is for sums of products of a window, or of "
@@ -122,7 +150,7 @@ bool matmul_turn(struct cg *g, const struct lower_stage *s, void *form, const vo
                         "another buffer's elements");
     if (has_rows && (!way.any || rows.time < 0 || way.time < 0 || rows.time < way.time)) {
         g->outlined.n = views;
-        try_way(g, s, want, true, &way);
+        try_way(g, s, want, MATMUL_TURNS_ROWS, &way);
     }
     if (way.any && want->turn != MATMUL_TURN) {
         const double as_is = time_of(g, before, want);
