@@ -369,6 +369,19 @@ END
     done
 }
 
+@test "windows of one image's pixels come by TMA, and a cluster's tiles behind the last of them are none" {
+    cat >k.yaml <<'END'
+kernel: k
+params: {x: 'in f16[n, c, h, w]', k: 'in f16[f, c, 3, 3]', y: 'out f16[n, f, h / 2, w / 3]'}
+compute: y[b,o,i,j] = sum[d,u,v](pad(x[b, d, 2*i + u - 1, 3*j - 2*v + 2], 0) * k[o,d,u,v])
+schedule: {turn: yes, mma: wgmma, tile: [64, 64, 64], cluster: [1, 2]}
+END
+    run -0 kaio-emit -t sm_90a --explain -v -D n=3 -D c=64 -D h=20 -D w=33 -D f=72 k.yaml
+    [[ $output == *"columns i.j < 110,"*"for each b < n"*"right windows by TMA, clusters of 1 x 2"* ]]
+    run -0 kaio-verify --run -d cpu -t sm_90a --check --code=fixed --fill=normal k.yaml n=3 c=64 h=20 w=33 f=24
+    run -0 kaio-verify --run -d cpu -t sm_90a --check --code=fixed --fill=normal k.yaml n=2 c=64 h=8 w=18 f=24
+}
+
 @test "pixels of all images are the columns where one image's tiles would be mostly empty" {
     planes 2 f16 >k.yaml
     run -0 kaio-emit -t sm_90a --explain -v -D n=64 -D c=512 -D h=7 -D w=7 -D f=512 -D r=3 -D s=3 -D e=1 -D g=1 k.yaml

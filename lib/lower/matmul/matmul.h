@@ -209,6 +209,7 @@ struct matmul_boxes {
      * the tensor map, what is added to the part of the subscript that rows say, and to the part
      * that elements of a row say, which is the offset. */
     bool im2col;
+    int64_t pixels; /* of an image, where images are a batch's; 0: rows count them, too */
     int32_t lower[CONTRACT_MAP_SPACE], upper[CONTRACT_MAP_SPACE];
     uint32_t step[CONTRACT_MAP_SPACE];
     int64_t more[CONTRACT_MAP_SPACE], far[CONTRACT_MAP_SPACE];
