@@ -382,6 +382,14 @@ END
     run -0 kaio-verify --run -d cpu -t sm_90a --check --code=fixed --fill=normal k.yaml n=2 c=64 h=8 w=18 f=24
 }
 
+@test "tiles that the columns of windows fit are taken: 160 of 320 filters, and of planes as an instruction's columns" {
+    run -0 kaio-emit -t sm_90a --explain -v -D T=f16 -D n=8 -D c=320 -D h=64 -D w=64 -D f=320 -D r=3 -D s=3 --kernel=nhwc "$data"
+    [[ $output == *"tiles 256 x 160 x 64 "* ]]
+    planes 2 tf32 >k.yaml
+    run -0 kaio-emit -t sm_90a --explain -v -D n=8 -D c=320 -D h=64 -D w=64 -D f=320 -D r=3 -D s=3 -D e=1 -D g=1 k.yaml
+    [[ $output == *"tiles 160 x 128 x 32 of 160 x 64,"*"computed turned"* ]]
+}
+
 @test "pixels of all images are the columns where one image's tiles would be mostly empty" {
     planes 2 f16 >k.yaml
     run -0 kaio-emit -t sm_90a --explain -v -D n=64 -D c=512 -D h=7 -D w=7 -D f=512 -D r=3 -D s=3 -D e=1 -D g=1 k.yaml

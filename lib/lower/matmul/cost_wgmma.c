@@ -218,13 +218,20 @@ static struct block block_of(const struct matmul_form *f, const struct matmul_pl
     return b;
 }
 
+/* Do at least 16 bytes of a window lie side by side? */
+static bool is_run(const struct matmul_operand *o)
+{
+    int64_t n;
+    return o->gather->run && (!lang_const_int(o->gather->run, &n) || n * o->bits >= 128);
+}
+
 /* Elements of a step that are computed; instructions for all of them if `work`. */
 static double made(const struct block *b, bool work)
 {
     double n = 0;
     for (uint32_t i = 0; i < b->f->noperand; i++) {
         const struct matmul_operand *o = &b->f->operand[i];
-        const bool apart = o->gather && !o->gather->run && o->bits == 32;
+        const bool apart = o->gather && o->bits == 32 && !is_run(o);
         const double single = (h100.single_work + o->weight / 2.0) * (apart ? h100.apart : 1);
         const double each = matmul_has_pairs(o) ? h100.paired_work : single;
         if (matmul_wgmma_copies(b->f, b->p, i))
