@@ -382,6 +382,20 @@ END
     run -0 kaio-verify --run -d cpu -t sm_90a --check --code=fixed --fill=normal k.yaml n=2 c=64 h=8 w=18 f=24
 }
 
+@test "what tf32() rounds is rounded in a launch of its own where wgmma would wait for that" {
+    sed -n '/^kernel: nhwc_tf32/,/^---/{/^---/d;/^cases/,$d;p}' "$data" >k.yaml
+    run -0 kaio-emit -t sm_90a --explain -v -D n=8 -D h=64 -D w=64 -D c=320 -D f=320 k.yaml
+    [[ $output == *"'k' is turned in a launch of its own: 3686400 bytes"*"left, gathered: tf32(pad(x["*"right, as it is but for bits that are left out: tf32_rz(k["* ]]
+    [[ $output != *"'x' is turned"* ]]
+    run -0 kaio-emit -t sm_80 --explain -v -D n=8 -D h=64 -D w=64 -D c=320 -D f=320 k.yaml
+    [[ $output != *"is turned"* ]]
+    echo 'schedule: {turn: yes}' >>k.yaml
+    run -0 kaio-emit -t sm_90a --explain -v k.yaml
+    [[ $output == *"is turned in a launch of its own"* ]]
+    run -0 kaio-verify --run -d cpu --check -t sm_90a --fill=normal k.yaml n=2 h=5 w=7 c=5 f=9
+    run -0 kaio-verify --run -d cpu --check -t sm_90a --code=fixed --fill=normal k.yaml n=2 h=9 w=8 c=32 f=40
+}
+
 @test "tiles that the columns of windows fit are taken: 160 of 320 filters, and of planes as an instruction's columns" {
     run -0 kaio-emit -t sm_90a --explain -v -D T=f16 -D n=8 -D c=320 -D h=64 -D w=64 -D f=320 -D r=3 -D s=3 --kernel=nhwc "$data"
     [[ $output == *"tiles 256 x 160 x 64 "* ]]

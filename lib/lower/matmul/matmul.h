@@ -351,9 +351,17 @@ const struct matmul_form *matmul_form_of(const void *fit);
 
 /* ---- matmul/turn.c --------------------------------------------------------------------------- */
 
+/* What is made of factors in launches of their own. */
+enum matmul_turns {
+    MATMUL_TURN_CHANNELS,    /* the range that is one subscript alone comes to lie side by side; */
+    MATMUL_TURN_ROWS,        /* where it is short, with a row of each window */
+    MATMUL_TURN_ROUND_OTHER, /* nothing turns: what is no window is rounded to tf32, */
+    MATMUL_TURN_ROUND,       /* or both are */
+    MATMUL_TURNS,
+};
 /* Finds temps for the factors of the stage's sums; reads of them stand for the sums from then on.
- * rows: rows of windows as a whole, where channels are few. Returns whether there are such. */
-bool matmul_turn_sums(struct cg *g, const struct lower_stage *s, bool rows,
+ * Returns whether there are rows of windows. */
+bool matmul_turn_sums(struct cg *g, const struct lower_stage *s, enum matmul_turns how,
                       struct lower_turned *out);
 
 /* ---- matmul/plan.c: how ---------------------------------------------------------------------- */
