@@ -31,7 +31,9 @@ static const struct shape shapes[] = {
 
 /* Of windows, beside these: 8 images of 64 x 64 pixels of 320 channels, 3 x 3, took 84.5 us by
  * 256 x 160 and 93.9 by 128 x 160, 8 of 16 x 16 of 1280 82.1 and 94.6. */
-static const struct shape of_windows[] = {{256, 160}, {256, 64}};
+static const struct shape of_windows = {256, 160};
+/* And where threads copy them: 7 x 7 of 3 channels 198 us, 228 by 64 x 64. */
+static const struct shape of_gathers = {256, 64};
 
 /* That warpgroups take by turns. */
 static const struct shape by_turns[] = {{128, 128}, {64, 256}, {64, 128}};
@@ -215,7 +217,7 @@ bool planner_takes_wgmma(const struct planner *l, struct buf *why)
 static bool may_turn(const struct planner *l)
 {
     const struct matmul_form *f = l->f;
-    bool spares = l->m && (int64_t)l->size.m % (2 * ROWS) != 0 &&
+    bool spares = f->slides && l->m && (int64_t)l->size.m % (2 * ROWS) != 0 &&
                   (int64_t)l->size.m % (3 * ROWS) != 0;
     for (uint32_t i = 0; i < f->noperand; i++)
         spares |= f->operand[i].side == MATMUL_B &&
@@ -276,8 +278,12 @@ void planner_consider_wgmma(struct planner *l)
             consider_shape(l, &turned, (struct way){.turned = true});
         consider_shape(l, t, (struct way){0});
     }
-    for (size_t i = 0; i < sizeof of_windows / sizeof *of_windows && l->f->slides; i++)
-        consider_shape(l, &of_windows[i], (struct way){0});
+    if (l->f->slides) {
+        const struct matmul_plan p = plan_of(l, ROWS, ROWS, (struct way){0});
+        consider_shape(l, &of_windows, (struct way){0});
+        if (matmul_wgmma_gathers(l->f, &p))
+            consider_shape(l, &of_gathers, (struct way){0});
+    }
     for (size_t i = 0; i < sizeof by_turns / sizeof *by_turns && may_take_turns(l); i++)
         consider_shape(l, &by_turns[i], (struct way){.pingpong = true});
 }
