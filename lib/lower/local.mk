@@ -32,7 +32,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lower/matmul/cost.c lib/lower/matmul/cost_wgmma.c lib/lower/matmul/exact.c lib/lower/matmul/boxes.c lib/lower/matmul/expand.c \
 	lib/lower/matmul/factor.c lib/lower/matmul/fold.c lib/lower/matmul/form.c lib/lower/matmul/gather.c lib/lower/matmul/matmul.c lib/lower/matmul/mend.c lib/lower/matmul/mixed.c lib/lower/matmul/pairs.c \
 	lib/lower/matmul/plan.c lib/lower/matmul/prefetch.c lib/lower/matmul/rows.c lib/lower/matmul/split.c \
-	lib/lower/matmul/store.c lib/lower/matmul/strategy.c lib/lower/matmul/term.c lib/lower/matmul/tile.c lib/lower/matmul/turn.c lib/lower/matmul/turn_worth.c \
+	lib/lower/matmul/store.c lib/lower/matmul/strategy.c lib/lower/matmul/term.c lib/lower/matmul/tile.c lib/lower/matmul/turn.c lib/lower/matmul/turn.h lib/lower/matmul/turn_rows.c lib/lower/matmul/turn_worth.c \
 	lib/lower/simt/simt.h lib/lower/simt/bring.c lib/lower/simt/simt.c lib/lower/simt/thin.c \
 	lib/lower/mma/as_f16.c lib/lower/mma/copy.c lib/lower/mma/frag.c lib/lower/mma/fragment.c \
 	lib/lower/mma/fragment.h lib/lower/mma/mma.c lib/lower/mma/mma.h lib/lower/mma/parts.c lib/lower/mma/range.c \

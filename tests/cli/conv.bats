@@ -369,6 +369,41 @@ END
     done
 }
 
+@test "windows of one image's pixels come by TMA, and a cluster's tiles behind the last of them are none" {
+    cat >k.yaml <<'END'
+kernel: k
+params: {x: 'in f16[n, c, h, w]', k: 'in f16[f, c, 3, 3]', y: 'out f16[n, f, h / 2, w / 3]'}
+compute: y[b,o,i,j] = sum[d,u,v](pad(x[b, d, 2*i + u - 1, 3*j - 2*v + 2], 0) * k[o,d,u,v])
+schedule: {turn: yes, mma: wgmma, tile: [64, 64, 64], cluster: [1, 2]}
+END
+    run -0 kaio-emit -t sm_90a --explain -v -D n=3 -D c=64 -D h=20 -D w=33 -D f=72 k.yaml
+    [[ $output == *"columns i.j < 110,"*"for each b < n"*"right windows by TMA, clusters of 1 x 2"* ]]
+    run -0 kaio-verify --run -d cpu -t sm_90a --check --code=fixed --fill=normal k.yaml n=3 c=64 h=20 w=33 f=24
+    run -0 kaio-verify --run -d cpu -t sm_90a --check --code=fixed --fill=normal k.yaml n=2 c=64 h=8 w=18 f=24
+}
+
+@test "what tf32() rounds is rounded in a launch of its own where wgmma would wait for that" {
+    sed -n '/^kernel: nhwc_tf32/,/^---/{/^---/d;/^cases/,$d;p}' "$data" >k.yaml
+    run -0 kaio-emit -t sm_90a --explain -v -D n=8 -D h=64 -D w=64 -D c=320 -D f=320 k.yaml
+    [[ $output == *"'k' is turned in a launch of its own: 3686400 bytes"*"left, gathered: tf32(pad(x["*"right, as it is but for bits that are left out: tf32_rz(k["* ]]
+    [[ $output != *"'x' is turned"* ]]
+    run -0 kaio-emit -t sm_80 --explain -v -D n=8 -D h=64 -D w=64 -D c=320 -D f=320 k.yaml
+    [[ $output != *"is turned"* ]]
+    echo 'schedule: {turn: yes}' >>k.yaml
+    run -0 kaio-emit -t sm_90a --explain -v k.yaml
+    [[ $output == *"is turned in a launch of its own"* ]]
+    run -0 kaio-verify --run -d cpu --check -t sm_90a --fill=normal k.yaml n=2 h=5 w=7 c=5 f=9
+    run -0 kaio-verify --run -d cpu --check -t sm_90a --code=fixed --fill=normal k.yaml n=2 h=9 w=8 c=32 f=40
+}
+
+@test "tiles that the columns of windows fit are taken: 160 of 320 filters, and of planes as an instruction's columns" {
+    run -0 kaio-emit -t sm_90a --explain -v -D T=f16 -D n=8 -D c=320 -D h=64 -D w=64 -D f=320 -D r=3 -D s=3 --kernel=nhwc "$data"
+    [[ $output == *"tiles 256 x 160 x 64 "* ]]
+    planes 2 tf32 >k.yaml
+    run -0 kaio-emit -t sm_90a --explain -v -D n=8 -D c=320 -D h=64 -D w=64 -D f=320 -D r=3 -D s=3 -D e=1 -D g=1 k.yaml
+    [[ $output == *"tiles 160 x 128 x 32 of 160 x 64,"*"computed turned"* ]]
+}
+
 @test "pixels of all images are the columns where one image's tiles would be mostly empty" {
     planes 2 f16 >k.yaml
     run -0 kaio-emit -t sm_90a --explain -v -D n=64 -D c=512 -D h=7 -D w=7 -D f=512 -D r=3 -D s=3 -D e=1 -D g=1 k.yaml

@@ -128,23 +128,37 @@ static bool fits_in_row(const struct finder *f, uint32_t elements)
 
 /* ---- windows of pixels ----------------------------------------------------------------------- */
 
-/* Do r's digits count pixels and images, each to its end? */
+/* How many values has r's digit? 0: that is not known. */
+static int64_t count_of(const struct finder *f, const struct digit *d)
+{
+    int64_t rows;
+    if (d->mod)
+        return d->mod;
+    return lang_const_int(f->row->dims[0], &rows) && rows % d->div == 0 ? rows / d->div : 0;
+}
+
+/* Do r's digits count pixels and images, each to its end? Or pixels alone, of a batch's image: then
+ * what is behind the last of them belongs to the next image, and is not stored. */
 static bool counts_pixels(const struct finder *f, const char **why)
 {
-    int64_t below = 1, rows, images;
-    for (uint32_t i = f->p->n - 1; i-- > 0;) {
+    int64_t below = 1, images;
+    const struct digit *image = &f->along[0].digit;
+    const uint32_t first = f->along_k && image->root && image->root != f->row; /* r's highest */
+    for (uint32_t i = f->p->n - 1; i-- > first;) {
         const struct digit *d = &f->along[i].digit;
         *why = "rows are no pixels of images in their order";
-        if (d->root != f->row || d->div != below || (d->mod == 0) != (i == 0))
+        if (d->root != f->row || d->div != below || (d->mod == 0) != (i == first))
             return false;
-        if (i && __builtin_mul_overflow(below, d->mod, &below))
+        if (i > first && __builtin_mul_overflow(below, d->mod, &below))
             return false;
     }
+    *why = "the number of pixels is not known";
+    if (first && !lang_const_int(f->row->dims[0], &f->to->pixels))
+        return false;
     if (f->along_k) /* what is behind the last row is not stored */
         return true;
     *why = "the number of images is not known";
-    return lang_const_int(f->p->e->sym->dims[0], &images) &&
-           lang_const_int(f->row->dims[0], &rows) && rows % below == 0 && rows / below == images;
+    return lang_const_int(f->p->e->sym->dims[0], &images) && count_of(f, image) == images;
 }
 
 /* Along subscript i, dimension 1 + n of the tensor map. */
@@ -155,6 +169,7 @@ static bool find_corners(const struct finder *f, uint32_t i, uint32_t n, const c
     struct matmul_boxes *to = f->to;
     const uint32_t space = f->p->n - 2;
     int64_t dim, most = 0;
+    const int64_t count = count_of(f, &at->digit);
     *why = "a window is not known, or its pixels go too far";
     if (in->digit.root && ((most = most_of(&in->digit)) < 0 || most > UINT16_MAX))
         return false;
@@ -165,11 +180,11 @@ static bool find_corners(const struct finder *f, uint32_t i, uint32_t n, const c
     if (at->times < 1 || at->times > MOST_STEP)
         return false;
     *why = "sizes of images are not known";
-    if (!lang_const_int(f->p->e->sym->dims[i], &dim))
+    if (!lang_const_int(f->p->e->sym->dims[i], &dim) || count == 0)
         return false;
     const int64_t back = in->times < 0 ? most : 0; /* offsets count from the first pixel */
     const int64_t lower = at->more + in->more - back;
-    const int64_t upper = lower + (at->digit.mod - 1) * at->times - dim + 1;
+    const int64_t upper = lower + (count - 1) * at->times - dim + 1;
     *why = "windows begin too far outside of images";
     if (lower < -corner[space - 1] - 1 || lower > corner[space - 1] ||
         upper < -corner[space - 1] - 1 || upper > corner[space - 1])
@@ -303,8 +318,15 @@ void matmul_boxes_at(struct matmul *m, const struct matmul_gather *p, struct cg_
     const struct matmul_boxes *b = p->boxes;
     const uint32_t last = p->n - 1;
     *box = (struct matmul_box){.rank = p->n, .noffset = b->im2col ? p->n - 2 : 0};
+    struct cg_val images = cg_int(DT_I64, 0); /* a cluster's last tiles begin behind the image */
+    if (b->pixels) {
+        cg_divmod(g, cg_index(g, at), cg_int(DT_I64, b->pixels), &images, &at);
+        at = cg_convert(g, at, DT_U32);
+    }
     for (uint32_t d = 0; d < p->n; d++) {
-        const struct cg_val x = matmul_gather_part(m, p, last - d, false, at);
+        struct cg_val x = matmul_gather_part(m, p, last - d, false, at);
+        if (d == last)
+            x = cg_binary(g, OP_ADD, x, images);
         const struct cg_val y = matmul_gather_part(m, p, last - d, true, k);
         struct cg_val v = cg_binary(g, OP_ADD, x, y);
         if (d == 0)

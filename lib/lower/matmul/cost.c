@@ -50,6 +50,9 @@ static const double STEP = 40, SHARED = 165, WARPS = 8, PARTS = 32768;
 /* What mma.sync was measured to take of that on an H100 under load (f16 of 4096^3 341 us, of 8192^3
  * 2.7 ms; tf32 700 us, 5.5 ms), where plans for wgmma, whose model counts that, are beside it. */
 static const double BESIDE = 1.15;
+/* And where it copies windows: 7 x 7 of 3 channels, whose rows were turned, took 231 us in all by
+ * it and 198 by wgmma, of planes 240 and 199. */
+static const double BESIDE_OF_WINDOWS = 1.75;
 /* An instruction for a computed element adds to that: 1.3 to 2.6 times as much was measured
  * (weights of 4 bits, silu). */
 static const double COMPUTED = 0.09;
@@ -227,6 +230,15 @@ static double singles(const struct matmul_form *f, const struct matmul_plan *p)
     return n;
 }
 
+/* Are windows copied in whole pieces? */
+static bool copies_windows(const struct matmul_form *f)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < f->noperand && f->slides; i++)
+        any |= f->operand[i].gather && f->operand[i].gather->run;
+    return any;
+}
+
 double matmul_cost(const struct ptx_target *target, const struct matmul_form *f,
                    const struct matmul_plan *p, const struct matmul_size *s, uint32_t shared)
 {
@@ -270,6 +282,7 @@ double matmul_cost(const struct ptx_target *target, const struct matmul_form *f,
     const bool is_beside = ptx_target_has_wgmma(target) && p->how == MATMUL_MMA;
     /* of windows threads of fma compute elements, too */
     const bool is_slow = is_beside || (f->slides && p->how != MATMUL_MMA);
-    const double slower = is_slow ? (is_beside ? BESIDE : 1) * (1 + COMPUTED * weight_of(f, p)) : 1;
+    const double beside = !is_beside ? 1 : copies_windows(f) ? BESIDE_OF_WINDOWS : BESIDE;
+    const double slower = is_slow ? beside * (1 + COMPUTED * weight_of(f, p)) : 1;
     return slower * (START + (alternates ? multiply + rest : larger(multiply, rest)) + join);
 }

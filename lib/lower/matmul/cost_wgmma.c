@@ -108,11 +108,14 @@ struct figures {
     double promote_clocks; /* of an addition of a stage's sums by 128 lanes, which mostly hides */
     double step_clocks;    /* of a step's waits */
     double tile_clocks;    /* of a tile's end */
-    double sum_clocks;     /* of each sum on its way out, by 128 lanes */
-    double patch_clocks;   /* beside that, of each sum that goes through patches */
-    double weight_clocks;  /* of each instruction of the epilogue, by 128 lanes */
-    double meet_clocks;    /* of an exchange of sums between blocks that share a tile */
-    double join_bytes;     /* bytes of such sums in a clock */
+    double
+        find_clocks;   /* until threads know where a tile's windows are, of sums that the ring holds
+                          as a whole: 7 x 7 of 3 channels took 228 us by 64 x 64, 198 by 256 x 64 */
+    double sum_clocks; /* of each sum on its way out, by 128 lanes */
+    double patch_clocks;  /* beside that, of each sum that goes through patches */
+    double weight_clocks; /* of each instruction of the epilogue, by 128 lanes */
+    double meet_clocks;   /* of an exchange of sums between blocks that share a tile */
+    double join_bytes;    /* bytes of such sums in a clock */
 };
 
 /* An H100's, by the fit and the measurements above. */
@@ -150,6 +153,7 @@ static const struct figures h100 = {
     .promote_clocks = 0.5,
     .step_clocks = 9,
     .tile_clocks = 270,
+    .find_clocks = 1000,
     .sum_clocks = 4.1,
     .patch_clocks = 25,
     .weight_clocks = 1.4,
@@ -218,13 +222,20 @@ static struct block block_of(const struct matmul_form *f, const struct matmul_pl
     return b;
 }
 
+/* Do at least 16 bytes of a window lie side by side? */
+static bool is_run(const struct matmul_operand *o)
+{
+    int64_t n;
+    return o->gather->run && (!lang_const_int(o->gather->run, &n) || n * o->bits >= 128);
+}
+
 /* Elements of a step that are computed; instructions for all of them if `work`. */
 static double made(const struct block *b, bool work)
 {
     double n = 0;
     for (uint32_t i = 0; i < b->f->noperand; i++) {
         const struct matmul_operand *o = &b->f->operand[i];
-        const bool apart = o->gather && !o->gather->run && o->bits == 32;
+        const bool apart = o->gather && o->bits == 32 && !is_run(o);
         const double single = (h100.single_work + o->weight / 2.0) * (apart ? h100.apart : 1);
         const double each = matmul_has_pairs(o) ? h100.paired_work : single;
         if (matmul_wgmma_copies(b->f, b->p, i))
@@ -391,7 +402,9 @@ static double nanoseconds(const struct block *b, const struct matmul_size *s)
     const double turns = larger(1, ceil_of(tiles / clusters)), busy = clusters * size;
     const double steps = larger(1, ceil_of(ceil_of(s->k / p->bk) / p->split));
     const double multiply = steps * step_nanoseconds(b, s, busy, turns);
-    const double out = out_nanoseconds(b) + join_nanoseconds(b);
+    const bool finds = steps <= p->stages && matmul_wgmma_gathers(b->f, p);
+    const double find = finds ? h100.find_clocks / b->ghz : 0;
+    const double out = out_nanoseconds(b) + join_nanoseconds(b) + find;
     const double work = p->pingpong ? turns * larger(multiply, out) + out
                                     : turns * (multiply + out);
     const double stored = s->batch * s->m * s->n * b->f->out_bits / 8 / h100.hbm_bytes;

@@ -210,6 +210,7 @@ struct matmul_boxes {
      * the tensor map, what is added to the part of the subscript that rows say, and to the part
      * that elements of a row say, which is the offset. */
     bool im2col;
+    int64_t pixels; /* of an image, where images are a batch's; 0: rows count them, too */
     int32_t lower[CONTRACT_MAP_SPACE], upper[CONTRACT_MAP_SPACE];
     uint32_t step[CONTRACT_MAP_SPACE];
     int64_t more[CONTRACT_MAP_SPACE], far[CONTRACT_MAP_SPACE];
@@ -351,14 +352,17 @@ const struct matmul_form *matmul_form_of(const void *fit);
 
 /* ---- matmul/turn.c --------------------------------------------------------------------------- */
 
+/* What is made of factors in launches of their own. */
 enum matmul_turns {
-    MATMUL_TURNS_CHANNELS,  /* channels come to lie side by side */
-    MATMUL_TURNS_ROWS,      /* rows of windows as a whole, where channels are few */
-    MATMUL_STORES_COMPUTED, /* factors of f32 that are computed, instead of windows */
+    MATMUL_TURN_CHANNELS,    /* the range that is one subscript alone comes to lie side by side; */
+    MATMUL_TURN_ROWS,        /* where it is short, with a row of each window */
+    MATMUL_TURN_ROUND_OTHER, /* nothing turns: what is no window is rounded to tf32, */
+    MATMUL_TURN_ROUND,       /* or both are */
+    MATMUL_TURNS,
+    MATMUL_STORE_COMPUTED, /* factors of f32 that are computed, instead of windows */
 };
-
 /* Finds temps for the factors of the stage's sums; reads of them stand for the sums from then on.
- * Returns whether there are rows of windows among them. */
+ * Returns whether there are rows of windows. */
 bool matmul_turn_sums(struct cg *g, const struct lower_stage *s, enum matmul_turns how,
                       struct lower_turned *out);
 

@@ -26,43 +26,21 @@
  */
 #include <config.h>
 
-#include "lower/matmul/matmul.h"
+#include "lower/matmul/turn.h"
 
 enum {
-    PIECE = 16, /* bytes */
     MOST_SUMS = MATMUL_SUMS,
-    MOST_TAPS = 64,
-};
-
-/* A sum's factor: an element of a buffer, and what is done to it. */
-struct factor {
-    const struct lang_expr *e; /* the read, or the rounding of it that the temp's elements have */
-    const struct lang_expr *read;
-    struct lang_expr *to; /* what stands for e */
-};
-
-/* A sum of products of two factors. x is a window, or steps over elements; d is the range along
- * which x has one element beside the other in each of them. v is the range of a window's row, if
- * that comes to lie beside d: j, of the result, and v are what one subscript of x is made of. */
-struct turning {
-    struct cg *g;
-    struct lower_turned *out;
-    const struct lang_equation *eq;
-    const struct lang_expr *sum; /* of eq */
-    struct factor factor[2], *x, *w;
-    uint32_t n;
-    bool computed;                /* factors that are computed are wanted, instead of windows */
-    uint32_t at;                  /* d among the subscripts of x, */
-    uint32_t along;               /* and among the sum's ranges */
-    struct lang_symbol *d, *wide; /* wide: it has a whole number of pieces */
-    bool rows;                    /* rows of windows are tried */
-    struct lang_symbol *v, *j;    /* NULL: none is */
-    uint32_t row, taps;           /* j and v's subscript, and v among the sum's ranges */
-    int64_t channels, terms;      /* d's extent, and the product of d's and v's */
-    bool any_rows;                /* there was such a sum */
 };
 
 /* ---- factors --------------------------------------------------------------------------------- */
+
+uint32_t turn_which(const struct turning *t, const struct lang_expr *sub)
+{
+    uint32_t k = 0;
+    while (k < t->sum->nindex && !inspect_is_index(sub, t->sum->index[k]))
+        k++;
+    return k;
+}
 
 static bool is_memory(const struct turning *t, const struct lang_expr *e)
 {
@@ -90,81 +68,19 @@ static bool find_factors(struct turning *t, const struct lang_expr *e)
     if (t->n == 2 || !is_memory(t, read) || (read->pad && !is_zero(read->pad)))
         return false;
     const bool here = inspect_rounds_to_tf32(e) || dtype_bits(e->type) < dtype_bits(read->type);
-    t->factor[t->n++] = (struct factor){.e = here ? e : read, .read = read};
+    t->factor[t->n++] = (struct turn_factor){.e = here ? e : read, .read = read};
     return true;
-}
-
-/* The number of the sum's range that the subscript is by itself; nindex: none. */
-static uint32_t which(const struct turning *t, const struct lang_expr *sub)
-{
-    uint32_t k = 0;
-    while (k < t->sum->nindex && !inspect_is_index(sub, t->sum->index[k]))
-        k++;
-    return k;
-}
-
-/* The one index of e that is one of the sum's, or that is none, and how many others there are. */
-struct meeting {
-    struct lang_symbol *of_sum, *other;
-    uint32_t more;
-};
-
-static void meet(const struct turning *t, const struct lang_expr *e, struct meeting *m)
-{
-    if (e->kind == E_NAME && e->sym->kind == SYM_INDEX) {
-        struct lang_symbol **to = which(t, e) < t->sum->nindex ? &m->of_sum : &m->other;
-        m->more += *to && *to != e->sym;
-        *to = e->sym;
-    }
-    for (uint32_t i = 0; i < e->nargs; i++)
-        meet(t, e->args[i], m);
-}
-
-/* Is subscript i made of an index j of the result and of a range v of the sum that no other one is
- * made of? */
-static bool is_row(struct turning *t, const struct lang_expr *read, uint32_t i)
-{
-    struct meeting m = {0};
-    int64_t n;
-    meet(t, read->args[i], &m);
-    if (m.more || !m.of_sum || !m.other || m.other->low || !inspect_at_launch(m.other->dims[0]) ||
-        !lang_const_int(m.of_sum->dims[0], &n) || n < 2 || n > MOST_TAPS)
-        return false;
-    for (uint32_t k = 0; k < read->nargs; k++)
-        if (k != i && inspect_mentions(read->args[k], 1, &m.of_sum))
-            return false;
-    t->v = m.of_sum;
-    t->j = m.other;
-    t->row = i;
-    t->taps = 0;
-    while (t->sum->index[t->taps] != t->v)
-        t->taps++;
-    t->terms = t->channels * n;
-    return true;
-}
-
-/* Has d so few elements that a piece is more, and does a row of each window have several pixels? */
-static bool has_rows(struct turning *t, const struct factor *f)
-{
-    t->v = t->j = NULL;
-    if (!t->rows || !lang_const_int(t->d->dims[0], &t->channels) ||
-        t->channels * dtype_bits(f->e->type) >= PIECE * 8)
-        return false;
-    for (uint32_t i = f->read->nargs; i-- > 0 && !t->v;)
-        if (i != t->at && is_row(t, f->read, i))
-            t->any_rows = true;
-    return t->v != NULL;
 }
 
 /* Is it a window, or does it step over elements, and its last subscript is none of the sum's
  * ranges, but another is? Or is a row of it better brought together? */
-static bool is_window(struct turning *t, const struct factor *f)
+static bool is_window(struct turning *t, const struct turn_factor *f)
 {
     const struct lang_expr *read = f->read;
     uint32_t n = 0;
     bool moves = false;
     for (uint32_t i = 0; i < read->nargs; i++) {
-        const uint32_t k = which(t, read->args[i]);
+        const uint32_t k = turn_which(t, read->args[i]);
         if (k < t->sum->nindex) {
             t->at = i;
             t->along = k;
@@ -176,7 +92,7 @@ static bool is_window(struct turning *t, const struct factor *f)
         return false;
     t->d = t->sum->index[t->along];
     return inspect_same_expr(t->d->dims[0], read->sym->dims[t->at]) &&
-           (has_rows(t, f) || t->at + 1 < read->nargs);
+           (turn_has_rows(t, f) || t->at + 1 < read->nargs);
 }
 
 static bool is_at_launch(const struct turning *t)
@@ -217,7 +133,7 @@ static struct lang_symbol *index_of(struct cg *g, const char *name, struct lang_
     return index;
 }
 
-static struct lang_expr *zero(struct cg *g, enum dtype type, struct span s)
+struct lang_expr *turn_zero(struct cg *g, enum dtype type, struct span s)
 {
     struct lang_expr *z = ARENA_NEW(g->a, struct lang_expr);
     *z = (struct lang_expr){
@@ -239,8 +155,7 @@ static struct lang_expr *read_of(struct cg *g, struct lang_symbol *sym, uint32_t
     return e;
 }
 
-/* The factor with another read in it. */
-static struct lang_expr *with_read(struct cg *g, const struct factor *f, struct lang_expr *read)
+struct lang_expr *turn_with_read(struct cg *g, const struct turn_factor *f, struct lang_expr *read)
 {
     if (f->e == f->read)
         return read;
@@ -254,8 +169,8 @@ static struct lang_expr *with_read(struct cg *g, const struct factor *f, struct 
 
 /* An equation of a new intermediate, of the factor's type: its indices, and nothing yet to its
  * right. */
-static struct lang_equation *new_equation(struct turning *t, const struct factor *f, uint32_t n,
-                                          struct lang_symbol *const *index)
+static struct lang_equation *new_equation(struct turning *t, const struct turn_factor *f,
+                                          uint32_t n, struct lang_symbol *const *index)
 {
     struct cg *g = t->g;
     struct lang_symbol *sym = ARENA_NEW(g->a, struct lang_symbol);
@@ -292,62 +207,14 @@ static struct lang_symbol *same_temp(struct turning *t, struct lang_equation *q)
 }
 
 /* What rounds to tf32 leaves nothing to cut off. */
-static struct lang_expr *rounded(struct cg *g, const struct factor *f, struct lang_expr *read)
+static struct lang_expr *rounded(struct cg *g, const struct turn_factor *f, struct lang_expr *read)
 {
     if (!inspect_rounds_to_tf32(f->e))
         return read;
-    struct lang_expr *e = with_read(g, f, read);
+    struct lang_expr *e = turn_with_read(g, f, read);
     e->fn = FN_TF32_RZ;
     e->name = "tf32_rz";
     return e;
-}
-
-/* e with d as `wide`, or a row's d and v as its parts, and with j as another. */
-static struct lang_expr *of_wide(const struct turning *t, struct lang_expr *e,
-                                 struct lang_symbol *wide, struct lang_symbol *j)
-{
-    struct cg *g = t->g;
-    const struct lang_symbol *index = e->kind == E_NAME ? e->sym : NULL;
-    if (index && t->v && index == t->j)
-        return inspect_index_name(g, j, e->span);
-    if (index && (index == t->d || (t->v && index == t->v))) {
-        struct lang_expr *w = inspect_index_name(g, wide, e->span);
-        return t->v
-                   ? matmul_binary(g, index == t->d ? OP_MOD : OP_DIV, w, lx_int(g->a, t->channels))
-                   : w;
-    }
-    struct lang_expr *c = ARENA_NEW(g->a, struct lang_expr);
-    *c = *e;
-    c->args = ARENA_ARRAY(g->a, e->nargs, struct lang_expr *);
-    for (uint32_t i = 0; i < e->nargs; i++) {
-        c->args[i] = of_wide(t, e->args[i], wide, j);
-        c->height = c->args[i]->height >= c->height ? c->args[i]->height + 1 : c->height;
-    }
-    return c;
-}
-
-/* The temp's element: that of the buffer, and 0 behind a row's last term. */
-static struct lang_expr *element_of(struct turning *t, const struct factor *f,
-                                    struct lang_expr *from, struct lang_symbol *wide)
-{
-    struct cg *g = t->g;
-    struct lang_expr *e = with_read(g, f, from);
-    int64_t n;
-    if (!t->v || (lang_const_int(wide->dims[0], &n) && n == t->terms))
-        return e;
-    struct lang_expr *c = ARENA_NEW(g->a, struct lang_expr);
-    *c = (struct lang_expr){.kind = E_COND,
-                            .type = e->type,
-                            .span = e->span,
-                            .nargs = 3,
-                            .args = ARENA_ARRAY(g->a, 3, struct lang_expr *),
-                            .height = e->height + 2};
-    c->args[0] =
-        matmul_binary(g, OP_LT, inspect_index_name(g, wide, e->span), lx_int(g->a, t->terms));
-    c->args[0]->type = DT_BOOL;
-    c->args[1] = e;
-    c->args[2] = zero(g, e->type, e->span);
-    return c;
 }
 
 /* X: the window's buffer, whose dimension d, or a row of each window, comes last. */
@@ -370,13 +237,15 @@ static bool turn_window(struct turning *t)
     }
     if (t->v) {
         struct lang_symbol *wide = index[n - 1], *j = index[t->row - (t->row > t->at)];
-        from->args[t->at] = of_wide(t, old->args[t->at], wide, j);
-        from->args[t->row] = of_wide(t, old->args[t->row], wide, j);
+        if (!turn_flatten(t, from, wide, j)) {
+            from->args[t->at] = turn_of_wide(t, old->args[t->at], wide, j);
+            from->args[t->row] = turn_of_wide(t, old->args[t->row], wide, j);
+        }
     }
     if (t->wide != t->d && (!t->v || old->pad))
-        from->pad = zero(g, old->type, old->span);
+        from->pad = turn_zero(g, old->type, old->span);
     struct lang_equation *q = new_equation(t, t->x, n, index);
-    q->rhs = element_of(t, t->x, from, index[n - 1]);
+    q->rhs = turn_element(t, t->x, from, index[n - 1]);
     struct lang_symbol *temp = same_temp(t, q);
     if (!temp)
         return false;
@@ -387,7 +256,7 @@ static bool turn_window(struct turning *t)
                                                   : old->args[i];
     read->args[n - 1] = inspect_index_name(g, t->wide, old->span);
     read->height = old->height;
-    read->pad = old->pad ? zero(g, temp->type, old->span) : NULL;
+    read->pad = old->pad ? turn_zero(g, temp->type, old->span) : NULL;
     t->x->to = rounded(g, t->x, read);
     return true;
 }
@@ -396,7 +265,7 @@ static bool turn_window(struct turning *t)
 static bool find_indices(const struct turning *t, const struct lang_expr *e,
                          struct lang_symbol **index, uint32_t *n)
 {
-    if (e->kind == E_NAME && e->sym->kind == SYM_INDEX && which(t, e) == t->sum->nindex) {
+    if (e->kind == E_NAME && e->sym->kind == SYM_INDEX && turn_which(t, e) == t->sum->nindex) {
         uint32_t i = 0;
         while (i < *n && index[i] != e->sym)
             i++;
@@ -436,7 +305,7 @@ static bool turn_other(struct turning *t)
         return false;
     sort_indices(t, index, n);
     for (uint32_t i = 0; i < old->nargs; i++) {
-        const uint32_t k = which(t, old->args[i]);
+        const uint32_t k = turn_which(t, old->args[i]);
         if (k < t->sum->nindex && !(seen & 1u << k))
             index[n++] = t->sum->index[k];
         seen |= 1u << k;
@@ -450,14 +319,14 @@ static bool turn_other(struct turning *t)
     for (uint32_t i = 0; i < old->nargs; i++) {
         has |= inspect_is_index(old->args[i], t->d) &&
                inspect_same_expr(old->sym->dims[i], t->d->dims[0]);
-        from->args[i] = of_wide(t, old->args[i], t->wide, t->j);
+        from->args[i] = turn_of_wide(t, old->args[i], t->wide, t->j);
     }
     from->height = old->height + 2;
     from->pad = old->pad                   ? old->pad
-                : !t->v && t->wide != t->d ? zero(g, old->type, old->span)
+                : !t->v && t->wide != t->d ? turn_zero(g, old->type, old->span)
                                            : NULL;
     struct lang_equation *q = new_equation(t, t->w, n, index);
-    q->rhs = element_of(t, t->w, from, t->wide);
+    q->rhs = turn_element(t, t->w, from, t->wide);
     struct lang_symbol *temp = has ? same_temp(t, q) : NULL;
     if (!temp)
         return false;
@@ -490,7 +359,7 @@ static struct lang_expr *copy(const struct turning *t, const struct lang_expr *e
 static struct lang_symbol *widened(struct turning *t)
 {
     struct cg *g = t->g;
-    const int64_t by = PIECE * 8 / dtype_bits(t->x->e->type);
+    const int64_t by = TURN_PIECE * 8 / dtype_bits(t->x->e->type);
     int64_t n;
     if (t->v)
         return index_of(g, arena_printf(g->a, "%s_%s", t->v->name, t->d->name),
@@ -502,15 +371,67 @@ static struct lang_symbol *widened(struct turning *t)
     return index_of(g, t->d->name, extent, t->d->span);
 }
 
+/* Is it made of a sum of indices? */
+static bool is_moving(const struct lang_expr *read)
+{
+    bool moves = false;
+    for (uint32_t i = 0; i < read->nargs; i++)
+        moves |= inspect_strip(read->args[i])->kind != E_NAME;
+    return moves;
+}
+
+/* The factor's buffer, rounded to tf32 as it lies. */
+static bool round_factor(struct turning *t, struct turn_factor *f)
+{
+    struct cg *g = t->g;
+    const struct lang_expr *old = f->read;
+    struct lang_symbol *index[VARIANT_RANK];
+    struct lang_expr *from = read_of(g, old->sym, old->nargs, old->span);
+    for (uint32_t i = 0; i < old->nargs; i++) {
+        index[i] = index_of(g, arena_printf(g->a, "%c%u", 'i', i), old->sym->dims[i], old->span);
+        from->args[i] = inspect_index_name(g, index[i], old->span);
+    }
+    struct lang_equation *q = new_equation(t, f, old->nargs, index);
+    q->rhs = turn_with_read(g, f, from);
+    struct lang_symbol *temp = same_temp(t, q);
+    if (!temp)
+        return false;
+    struct lang_expr *read = read_of(g, temp, old->nargs, old->span);
+    memcpy(read->args, old->args, old->nargs * sizeof *old->args);
+    read->height = old->height;
+    read->pad = old->pad ? turn_zero(g, temp->type, old->span) : NULL;
+    f->to = rounded(g, f, read);
+    return true;
+}
+
+/* Rounds the factor that is no window, or both, where tf32() does, which a tensor map does not. */
+static bool round_factors(struct turning *t)
+{
+    bool any = false;
+    t->n = 0;
+    if (t->sum->reduce != RED_SUM || !is_at_launch(t) || !find_factors(t, t->sum->args[0]) ||
+        t->n != 2 || is_moving(t->factor[0].read) == is_moving(t->factor[1].read))
+        return false;
+    for (uint32_t i = 0; i < 2; i++) {
+        struct turn_factor *f = &t->factor[i];
+        const bool rounds = f->e->kind == E_CALL && f->e->fn == FN_TF32;
+        f->to = (struct lang_expr *)f->e;
+        if (rounds && (t->how == MATMUL_TURN_ROUND || !is_moving(f->read)))
+            any |= round_factor(t, f);
+    }
+    return any;
+}
+
 /* Turns the sum's factors, if they are such. */
 static void turn(struct turning *t)
 {
     struct cg *g = t->g;
-    if (!find_sides(t))
+    const bool rounds = t->how == MATMUL_TURN_ROUND || t->how == MATMUL_TURN_ROUND_OTHER;
+    if (rounds ? !round_factors(t) : !find_sides(t))
         return;
     const uint32_t before = t->out->n;
-    t->wide = widened(t);
-    if (!turn_window(t) || !turn_other(t)) {
+    t->wide = rounds ? NULL : widened(t);
+    if (!rounds && (!turn_window(t) || !turn_other(t))) {
         t->out->n = before;
         return;
     }
@@ -518,8 +439,8 @@ static void turn(struct turning *t)
     sum->index = ARENA_ARRAY(g->a, sum->nindex, struct lang_symbol *);
     sum->nindex = 0;
     for (uint32_t k = 0; k < t->sum->nindex; k++)
-        if (!t->v || k != t->taps)
-            sum->index[sum->nindex++] = k == t->along ? t->wide : t->sum->index[k];
+        if (rounds || !t->v || k != t->taps)
+            sum->index[sum->nindex++] = !rounds && k == t->along ? t->wide : t->sum->index[k];
     *VEC_PUSH(g->a, &g->outlined) = (struct cg_outlined){.reduce = t->sum, .read = sum};
 }
 
@@ -545,8 +466,8 @@ static bool find_computed(struct turning *t)
         const struct lang_expr *x = e->args[i], *read = first_read(x);
         if (read && x->type == DT_F32 && !is_memory(t, inspect_strip(x)) &&
             is_memory(t, inspect_strip(e->args[1 - i]))) {
-            t->factor[0] = (struct factor){.e = x, .read = read};
-            t->factor[1] = (struct factor){.e = NULL};
+            t->factor[0] = (struct turn_factor){.e = x, .read = read};
+            t->factor[1] = (struct turn_factor){.e = NULL};
             t->w = &t->factor[0];
             return true;
         }
@@ -583,7 +504,7 @@ static void walk(struct turning *t, const struct lang_equation *eq, const struct
     if (e->kind == E_REDUCE) {
         t->eq = eq;
         t->sum = e;
-        if (t->computed)
+        if (t->how == MATMUL_STORE_COMPUTED)
             store_computed(t);
         else
             turn(t);
@@ -599,11 +520,8 @@ static void walk(struct turning *t, const struct lang_equation *eq, const struct
 bool matmul_turn_sums(struct cg *g, const struct lower_stage *s, enum matmul_turns how,
                       struct lower_turned *out)
 {
-    struct turning t = {.g = g,
-                        .out = out,
-                        .rows = how == MATMUL_TURNS_ROWS,
-                        .computed = how == MATMUL_STORES_COMPUTED};
-    *out = (struct lower_turned){.computed = t.computed};
+    struct turning t = {.g = g, .out = out, .how = how};
+    *out = (struct lower_turned){.computed = how == MATMUL_STORE_COMPUTED};
     for (uint32_t i = 0; i < s->n; i++)
         walk(&t, s->eq[i], s->eq[i]->rhs);
     return t.any_rows;

@@ -12,6 +12,8 @@ enum {
 
 /* Nanoseconds for each byte that is read or written, of the copy's. */
 static const double per_byte = 1 / 2600.0;
+/* Rounding alone must make so much of the time that it is as it is. */
+static const double WORTH = 0.95;
 
 /* Bytes that turning reads and writes; < 0: that is not known. */
 static double bytes_of(const struct lower_turned *out)
@@ -76,6 +78,15 @@ static bool takes(const struct cg *g, const struct matmul_form *f)
            f->type != MATMUL_F64;
 }
 
+/* Does wgmma wait for others, who round a convolution's factor? */
+static bool waits(const struct cg *g, const struct matmul_form *f)
+{
+    bool rounds = false;
+    for (uint32_t i = 0; i < f->noperand; i++)
+        rounds |= matmul_cut_of(&f->operand[i]) == MATMUL_AWAY;
+    return rounds && f->slides && f->type == MATMUL_TF32 && ptx_target_has_wgmma(g->target);
+}
+
 /* A way of turning: the time that it takes with the product behind it, < 0: that is not known. */
 struct way {
     struct lower_turned out;
@@ -83,14 +94,14 @@ struct way {
     double time;
 };
 
-/* Turns the stage's sums in one way. What is outlined stays. */
+/* Turns the stage's sums. What is outlined stays. */
 static void try_way(struct cg *g, const struct lower_stage *s, const struct matmul_options *want,
                     enum matmul_turns how, struct way *w)
 {
-    const size_t homes = g->homes.n;
     struct matmul_form *form = ARENA_NEW(g->a, struct matmul_form);
     *w = (struct way){.time = -1};
     w->has_rows = matmul_turn_sums(g, s, how, &w->out);
+    const size_t homes = g->homes.n; /* views of buffers stay */
     w->any = w->out.n > 0 && form_after(g, s, &w->out, form);
     if (w->any) {
         const double turned = time_of(g, form, want), bytes = bytes_of(&w->out);
@@ -118,7 +129,7 @@ static bool store_computed(struct cg *g, const struct lower_stage *s,
     const double as_is = time_of(g, before, want);
     struct way way = {.any = false};
     if (as_is >= 0)
-        try_way(g, s, want, MATMUL_STORES_COMPUTED, &way);
+        try_way(g, s, want, MATMUL_STORE_COMPUTED, &way);
     if (!way.any || way.time < 0 || way.time >= as_is) {
         g->outlined.n = views;
         return false;
@@ -127,39 +138,52 @@ static bool store_computed(struct cg *g, const struct lower_stage *s,
     return true;
 }
 
+/* Is w, in this way, worth more than the best so far? Where times are not known rows are worth more
+ * than channels, and nothing is rounded. */
+static bool is_better(const struct way *w, const struct way *best, enum matmul_turns how)
+{
+    if (!w->any || (how == MATMUL_TURN_ROWS && !w->has_rows))
+        return false;
+    const bool known = w->time >= 0 && (!best->any || best->time >= 0);
+    return known ? !best->any || w->time < best->time : how <= MATMUL_TURN_ROWS;
+}
+
 bool matmul_turn(struct cg *g, const struct lower_stage *s, void *form, const void *options,
                  struct lower_turned *out)
 {
     const struct matmul_options *want = options;
     const struct matmul_form *before = matmul_form_of(form);
     const size_t views = g->outlined.n;
-    struct way rows, way;
+    const bool must = want->turn == MATMUL_TURN, turns = must || takes(g, before);
+    const bool rounds = waits(g, before);
+    struct way way, best = {.time = -1};
+    enum matmul_turns how = MATMUL_TURNS;
     out->n = 0;
     if (computes_f32(g, before, want))
         return store_computed(g, s, before, want, out);
-    if (want->turn == MATMUL_TURN_NOT || (want->turn != MATMUL_TURN && !takes(g, before)))
+    if (want->turn == MATMUL_TURN_NOT || (!turns && !rounds))
         return false;
-    try_way(g, s, want, MATMUL_TURNS_ROWS, &rows);
-    const bool has_rows = rows.any && rows.has_rows;
-    g->outlined.n = views;
-    try_way(g, s, want, MATMUL_TURNS_CHANNELS, &way);
-    if (!rows.out.n && !way.out.n && want->turn == MATMUL_TURN)
+    for (enum matmul_turns i = 0; i < MATMUL_TURNS; i++) {
+        if (i <= MATMUL_TURN_ROWS ? !turns : !rounds || (must && how <= MATMUL_TURN_ROWS))
+            continue;
+        try_way(g, s, want, i, &way);
+        g->outlined.n = views;
+        const bool first = must && way.any && !best.any;
+        if (first || is_better(&way, &best, i)) {
+            best = way;
+            how = i;
+        }
+    }
+    if (!best.any && must)
         return cg_error(g, schedule_span(g, "turn"),
                         "nothing can be turned: 'turn' is for sums of products of a window, or of "
                         "every second element, whose last subscript is no range of the sum, and of "
                         "another buffer's elements");
-    if (has_rows && (!way.any || rows.time < 0 || way.time < 0 || rows.time < way.time)) {
-        g->outlined.n = views;
-        try_way(g, s, want, MATMUL_TURNS_ROWS, &way);
-    }
-    if (way.any && want->turn != MATMUL_TURN) {
-        const double as_is = time_of(g, before, want);
-        way.any = as_is < 0 || way.time < 0 || way.time < as_is;
-    }
-    if (!way.any) {
-        g->outlined.n = views;
+    const double as_is = best.any && !must ? time_of(g, before, want) : -1;
+    const double worth = how > MATMUL_TURN_ROWS ? WORTH : 1;
+    if (!best.any || (as_is >= 0 && best.time >= as_is * worth))
         return false;
-    }
-    *out = way.out;
+    try_way(g, s, want, how, &best);
+    *out = best.out;
     return true;
 }
