@@ -188,7 +188,7 @@ Y
     for options in "" "-D c=20000" "-D n=2 -D c=20000 -D p=100"; do
         # shellcheck disable=SC2086 # words
         run -0 kaio-emit --explain $options k.yaml
-        [[ $output == *"k_sum: reduce"*"k: map"* ]]
+        [[ $output == *"k_sum: reduce"*": map"* ]]
     done
     for options in "-D c=8" "-D c=64" "-D n=2 -D c=64 -D p=100"; do
         # shellcheck disable=SC2086 # words
