@@ -108,11 +108,17 @@ struct figures {
     double promote_clocks; /* of an addition of a stage's sums by 128 lanes, which mostly hides */
     double step_clocks;    /* of a step's waits */
     double tile_clocks;    /* of a tile's end */
-    double sum_clocks;     /* of each sum on its way out, by 128 lanes */
-    double patch_clocks;   /* beside that, of each sum that goes through patches */
-    double weight_clocks;  /* of each instruction of the epilogue, by 128 lanes */
-    double meet_clocks;    /* of an exchange of sums between blocks that share a tile */
-    double join_bytes;     /* bytes of such sums in a clock */
+    double byte_tile_clocks; /* beside that of products of 8 bits: 1024^3 of e4m3 took 5.70 us in
+                                two turns of 64 x 64 and 4.98 in one of 64 x 128, of int8 5.27 and
+                                5.03 */
+    double wide_store;   /* of int8, the part that shows of the time in which HBM takes what results
+                            of 32 bits have beyond those of 16: all blocks store at once. 4096^3 took
+                            114 us in tiles of 128 x 256 and 95 in such of 128 x 128 by turns */
+    double sum_clocks;   /* of each sum on its way out, by 128 lanes */
+    double patch_clocks; /* beside that, of each sum that goes through patches */
+    double weight_clocks; /* of each instruction of the epilogue, by 128 lanes */
+    double meet_clocks;   /* of an exchange of sums between blocks that share a tile */
+    double join_bytes;    /* bytes of such sums in a clock */
 };
 
 /* An H100's, by the fit and the measurements above. */
@@ -150,6 +156,8 @@ static const struct figures h100 = {
     .promote_clocks = 0.5,
     .step_clocks = 9,
     .tile_clocks = 270,
+    .byte_tile_clocks = 400,
+    .wide_store = 0.6,
     .sum_clocks = 4.1,
     .patch_clocks = 25,
     .weight_clocks = 1.4,
@@ -299,8 +307,11 @@ static double shared_clocks(const struct block *b)
 static double asked(const struct block *b)
 {
     const double each = b->down * b->across > 1 ? h100.multicast_weight : 1;
-    return (b->asks[MATMUL_A] * b->p->bm / b->across + b->asks[MATMUL_B] * b->p->bn / b->down) *
-           b->bytes * each;
+    const double a = b->asks[MATMUL_A] * b->p->bm, c = b->asks[MATMUL_B] * b->p->bn;
+    /* pairs of e4m3 that share the smaller operand are no slower (choose_wgmma.c) */
+    if (b->p->type == MATMUL_FP8 && b->down * b->across == 2)
+        return (larger(a, c) / 2 + smaller(a, c)) * b->bytes * each;
+    return (a / b->across + c / b->down) * b->bytes * each;
 }
 
 /* Bytes of each step that come from HBM for each block: every element once, where all of them stay
@@ -364,7 +375,18 @@ static double out_nanoseconds(const struct block *b)
     const double results = (double)p->bm * p->bn, sums = b->f->nproduct * results;
     const double each = h100.sum_clocks + patch_clocks(p);
     const double computed = h100.weight_clocks * b->f->light + (double)b->f->out_bits / 16;
-    return (h100.tile_clocks + (sums * each + results * computed) / 128) / b->ghz;
+    const bool of_bytes = p->type == MATMUL_INT8 || p->type == MATMUL_FP8;
+    const double tile = h100.tile_clocks + (of_bytes ? h100.byte_tile_clocks : 0);
+    return (tile + (sums * each + results * computed) / 128) / b->ghz;
+}
+
+/* And beside that, where another tile waits for it: what 32 bits of int8 take longer than 16. */
+static double wide_nanoseconds(const struct block *b)
+{
+    const struct matmul_plan *p = b->p;
+    const bool is_wide = p->type == MATMUL_INT8 && b->f->out_bits > 16;
+    const double more = is_wide ? (b->f->out_bits - 16) / 8.0 * p->bm * p->bn : 0;
+    return h100.wide_store * more * places_for(1) / h100.hbm_bytes;
 }
 
 static double join_nanoseconds(const struct block *b)
@@ -391,7 +413,8 @@ static double nanoseconds(const struct block *b, const struct matmul_size *s)
     const double turns = larger(1, ceil_of(tiles / clusters)), busy = clusters * size;
     const double steps = larger(1, ceil_of(ceil_of(s->k / p->bk) / p->split));
     const double multiply = steps * step_nanoseconds(b, s, busy, turns);
-    const double out = out_nanoseconds(b) + join_nanoseconds(b);
+    const double out = out_nanoseconds(b) + join_nanoseconds(b) +
+                       (turns > 1 ? wide_nanoseconds(b) : 0);
     const double work = p->pingpong ? turns * larger(multiply, out) + out
                                     : turns * (multiply + out);
     const double stored = s->batch * s->m * s->n * b->f->out_bits / 8 / h100.hbm_bytes;
