@@ -32,17 +32,17 @@ static const struct tile tiles[] = {
     {MATMUL_MMA, 64, 128, 128, 32, 64},  {MATMUL_MMA, 64, 64, 128, 32, 32},
     {MATMUL_MMA, 64, 64, 32, 32, 32},    {MATMUL_MMA, 32, 32, 32, 16, 16},
     {MATMUL_MMA, 64, 32, 128, 32, 16},   {MATMUL_MMA, 32, 128, 128, 32, 32},
-    {MATMUL_MMA, 16, 16, 256, 16, 16},   {MATMUL_MMA, 32, 64, 128, 16, 32},
-    {MATMUL_MMA, 16, 128, 128, 16, 32},  {MATMUL_MMA, 16, 64, 128, 16, 16},
-    {MATMUL_MMA, 32, 256, 128, 32, 64},  {MATMUL_MMA, 16, 256, 128, 16, 64},
-    {MATMUL_SIMT, 256, 128, 16, 16, 8},  {MATMUL_SIMT, 128, 256, 16, 8, 16},
-    {MATMUL_SIMT, 128, 256, 8, 8, 16},   {MATMUL_SIMT, 256, 128, 8, 16, 8},
-    {MATMUL_SIMT, 128, 128, 8, 8, 16},   {MATMUL_SIMT, 64, 128, 8, 8, 16},
-    {MATMUL_SIMT, 128, 128, 8, 8, 8},    {MATMUL_SIMT, 128, 64, 16, 8, 8},
-    {MATMUL_SIMT, 64, 128, 16, 8, 8},    {MATMUL_SIMT, 128, 64, 8, 8, 4},
-    {MATMUL_SIMT, 64, 64, 8, 8, 8},      {MATMUL_SIMT, 64, 64, 16, 4, 8},
-    {MATMUL_SIMT, 64, 64, 8, 4, 4},      {MATMUL_SIMT, 32, 64, 8, 4, 8},
-    {MATMUL_SIMT, 32, 32, 8, 4, 4},
+    {MATMUL_MMA, 16, 16, 256, 16, 16},   {MATMUL_MMA, 16, 32, 256, 16, 16},
+    {MATMUL_MMA, 32, 64, 128, 16, 32},   {MATMUL_MMA, 16, 128, 128, 16, 32},
+    {MATMUL_MMA, 16, 64, 128, 16, 16},   {MATMUL_MMA, 32, 256, 128, 32, 64},
+    {MATMUL_MMA, 16, 256, 128, 16, 64},  {MATMUL_SIMT, 256, 128, 16, 16, 8},
+    {MATMUL_SIMT, 128, 256, 16, 8, 16},  {MATMUL_SIMT, 128, 256, 8, 8, 16},
+    {MATMUL_SIMT, 256, 128, 8, 16, 8},   {MATMUL_SIMT, 128, 128, 8, 8, 16},
+    {MATMUL_SIMT, 64, 128, 8, 8, 16},    {MATMUL_SIMT, 128, 128, 8, 8, 8},
+    {MATMUL_SIMT, 128, 64, 16, 8, 8},    {MATMUL_SIMT, 64, 128, 16, 8, 8},
+    {MATMUL_SIMT, 128, 64, 8, 8, 4},     {MATMUL_SIMT, 64, 64, 8, 8, 8},
+    {MATMUL_SIMT, 64, 64, 16, 4, 8},     {MATMUL_SIMT, 64, 64, 8, 4, 4},
+    {MATMUL_SIMT, 32, 64, 8, 4, 8},      {MATMUL_SIMT, 32, 32, 8, 4, 4},
 };
 enum { TILES = sizeof tiles / sizeof *tiles };
 
@@ -272,6 +272,33 @@ static bool takes_as_f16(const struct planner *l, const struct matmul_plan *p)
     return true;
 }
 
+/* Limits to time, as measured on an H100 when the model was fitted to sweeps there ("Fit the cost
+ * model to sweeps on an H100"): products of 8 bits and of several parts do better in smaller tiles
+ * than the model says. The commit gives what was won by all of it (1024^3 took 16 us and takes 8.4,
+ * 512 x 4096 x 4096 61 and 40), not the times of single tiles. */
+enum {
+    /* The tile of products of 8 bits has at most so many elements, and at least so many bytes of k
+     * in a stage. */
+    BYTES_MOST_TILE = 128 * 128,
+    BYTES_LEAST_TERMS = 128,
+    /* So small a tile is for no more rows than it has, of 8-bit floats: 16 x 4096 x 4096 took 8.9
+     * us in tiles of 16 x 16 on an H100, and 10.3 in tiles of 32 x 64; 16 x 14336 x 4096 25 us in
+     * tiles of 16 x 16 and 22.9 in tiles of 16 x 32. */
+    NARROW_TILE = 16 * 32,
+    NARROW_STAGES = 4,
+    /* So long a tile of so few rows is for windows of known sizes: with 32 filters of 3 x 3 and 3 x
+     * 7 it took 0.72 and 1.57 ms on an H100 where tiles of 64 x 256 of wgmma, half of them empty,
+     * took 0.94 and 2.08. */
+    FEW_ROWS = 32,
+    LONG_COLUMNS = 256,
+    /* A tile of products in parts of so many elements has at most so many bytes of k in a stage. */
+    PARTS_LARGE_TILE = 128 * 128,
+    PARTS_MOST_TERMS = 64,
+    /* A tile of fma has at most so many columns where the strides are known at launch only: one of
+     * rows is better then. */
+    OPEN_MOST_COLUMNS = 128,
+};
+
 static void consider_tile(struct planner *l, const struct tile *t)
 {
     struct matmul_plan p = planner_new(l, t->how);
@@ -304,6 +331,8 @@ static void consider_tile(struct planner *l, const struct tile *t)
     const uint8_t *stages = is_mma ? by_mma : is_f64 ? of_f64 : by_fma;
     const size_t n = is_mma ? sizeof by_mma : is_open && !is_f64 ? 1 : sizeof by_fma;
     for (size_t i = 0; i < n && !l->want->stages; i++) {
+        if (is_mma && (uint32_t)t->bm * t->bn == NARROW_TILE && stages[i] > NARROW_STAGES)
+            continue;
         p.stages = stages[i];
         p.as_f16 = as_f16;
         consider_splits(l, &p);
@@ -362,30 +391,6 @@ enum {
     /* From this sm_ on an instruction converts them to f16. */
     HAS_CONVERSION = 89,
 };
-/* Limits to time, as measured on an H100 when the model was fitted to sweeps there ("Fit the cost
- * model to sweeps on an H100"): products of 8 bits and of several parts do better in smaller tiles
- * than the model says. The commit gives what was won by all of it (1024^3 took 16 us and takes 8.4,
- * 512 x 4096 x 4096 61 and 40), not the times of single tiles. */
-enum {
-    /* The tile of products of 8 bits has at most so many elements, and at least so many bytes of k
-     * in a stage. */
-    BYTES_MOST_TILE = 128 * 128,
-    BYTES_LEAST_TERMS = 128,
-    /* So small a tile is for no more rows than it has, of 8-bit floats: 16 x 4096 x 4096 took 8.9
-     * us in tiles of 16 x 16 on an H100, and 10.3 in tiles of 32 x 64. */
-    NARROW_TILE = 16 * 16,
-    /* So long a tile of so few rows is for windows of known sizes: with 32 filters of 3 x 3 and 3 x
-     * 7 it took 0.72 and 1.57 ms on an H100 where tiles of 64 x 256 of wgmma, half of them empty,
-     * took 0.94 and 2.08. */
-    FEW_ROWS = 32,
-    LONG_COLUMNS = 256,
-    /* A tile of products in parts of so many elements has at most so many bytes of k in a stage. */
-    PARTS_LARGE_TILE = 128 * 128,
-    PARTS_MOST_TERMS = 64,
-    /* A tile of fma has at most so many columns where the strides are known at launch only: one of
-     * rows is better then. */
-    OPEN_MOST_COLUMNS = 128,
-};
 
 static uint32_t area(const struct tile *t)
 {
@@ -434,8 +439,7 @@ static bool is_sensible(const struct planner *l, const struct tile *t)
 
 void planner_consider_tiles(struct planner *l)
 {
-    planner_consider_wgmma(l);
-    if (l->want->mma == MATMUL_BY_WGMMA)
+    if (planner_consider_wgmma(l) || l->want->mma == MATMUL_BY_WGMMA)
         return;
     if (l->want->shape[0]) {
         consider_named(l);

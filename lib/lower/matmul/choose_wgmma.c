@@ -15,6 +15,7 @@ enum {
     /* Of windows whose sizes are open, operations for an element that producers have registers for.
      */
     MOST_WINDOW = 48,
+    MANY = 6, /* tiles of 128 x 128 for each multiprocessor */
     FEW = 32, /* rows, of which mma.sync was measured to read B as fast as cuBLAS or faster */
 };
 
@@ -124,6 +125,15 @@ static uint32_t with_stages(const struct planner *l, struct matmul_plan *p)
     return shared;
 }
 
+/* Is it a pair of 256 x 128 of 8-bit floats side by side, where one above the other is possible?
+ * 4096 x 14336 x 4096 of e4m3 took 407 us by such and 397 by these, 8192 x 1024 x 8192 107 and 102,
+ * though these have less in common. */
+static bool is_in_row(const struct planner *l, const struct matmul_plan *p)
+{
+    return l->f->type == MATMUL_FP8 && p->bm == 256 && p->cluster[1] > 1 &&
+           !(l->m && l->size.m <= p->bm);
+}
+
 /* Without and with clusters. */
 static void consider_clusters(struct planner *l, struct matmul_plan *p)
 {
@@ -136,6 +146,8 @@ static void consider_clusters(struct planner *l, struct matmul_plan *p)
     for (size_t i = 0; i < sizeof clusters / sizeof *clusters; i++) {
         p->cluster[0] = w->clusters[0] ? w->clusters[0] : clusters[i][0];
         p->cluster[1] = w->clusters[0] ? w->clusters[1] : clusters[i][1];
+        if (is_in_row(l, p) && !w->clusters[0])
+            continue;
         const bool idle = (l->m && l->size.m <= (p->cluster[0] - 1) * p->bm) ||
                           (l->n && l->size.n <= (p->cluster[1] - 1) * p->bn);
         if (w->clusters[0] || !idle)
@@ -239,6 +251,24 @@ static bool may_turn(const struct planner *l)
     return l->type == MATMUL_TF32 && spares && l->want->warps[0] < 2;
 }
 
+/* Do pairs of blocks that share tiles of 128 x 64 along k just fill the machine, where B is turned
+ * in shared memory? The model can't tell that this is the fastest: of tf32 128 x 4096 x 14336 took
+ * 86 us so on an H100 and 140 in tiles of 64 x 64, 128 x 4096 x 4096 30 us and 40. */
+static bool is_halved(const struct planner *l)
+{
+    enum { LEAST = 4096 };
+    const struct matmul_size *s = &l->size;
+    const double blocks = 2 * ceil_of(s->n / ROWS) * s->batch,
+                 all = lower_multiprocessors(l->target);
+    if (l->f->type != MATMUL_TF32 || !planner_knows_all(l) || l->want->split || l->want->blocks)
+        return false;
+    for (uint32_t i = 0; i < l->f->noperand; i++)
+        if (!l->f->operand[i].plain ||
+            (l->f->operand[i].side == MATMUL_B && l->f->operand[i].along_k))
+            return false;
+    return s->m > ROWS && s->m <= 2 * ROWS && blocks > 0.9 * all && blocks <= all && s->k >= LEAST;
+}
+
 /* Is a tile's end worth hiding behind the other warpgroup's products? Sums of a stage that are
  * added by threads keep one warpgroup from multiplying alone. */
 static bool may_take_turns(const struct planner *l)
@@ -248,8 +278,12 @@ static bool may_take_turns(const struct planner *l)
         return false;
     struct matmul_plan p = plan_of(l, ROWS, ROWS, (struct way){.pingpong = true});
     p.stages = 2;
+    /* int8's, of 4 bytes each, are what memory takes long for, where tiles are many */
+    const bool is_long = l->f->type == MATMUL_INT8 && l->f->out_bits > 16 &&
+                         l->size.m * l->size.n * l->size.batch >=
+                             MANY * 128.0 * 128.0 * lower_multiprocessors(l->target);
     return !p.promotes && matmul_wgmma_fits(l->target, l->f, &p, NULL) &&
-           !matmul_wgmma_direct(l->target, l->f, &p);
+           (is_long || !matmul_wgmma_direct(l->target, l->f, &p));
 }
 
 static void consider_shape(struct planner *l, const struct shape *t, struct way way)
@@ -269,10 +303,10 @@ static void consider_shape(struct planner *l, const struct shape *t, struct way 
     }
 }
 
-void planner_consider_wgmma(struct planner *l)
+bool planner_consider_wgmma(struct planner *l)
 {
     if (!planner_takes_wgmma(l, NULL))
-        return;
+        return false;
     const struct matmul_options *w = l->want;
     if (w->shape[0]) {
         struct matmul_plan p = planner_wgmma_named(l, w), turned = p;
@@ -283,12 +317,15 @@ void planner_consider_wgmma(struct planner *l)
         }
         if (p.threads)
             consider_splits(l, &p);
-        return;
+        return false;
     }
+    const bool halved = is_halved(l);
     /* computed turned is the first of equals: nobody waits for others, who round or turn B */
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         const struct shape *t = &shapes[i], turned = {t->columns, t->rows};
-        if (may_turn(l))
+        if (halved && (t->rows != 2 * ROWS || t->columns != ROWS))
+            continue;
+        if (may_turn(l) && !halved)
             consider_shape(l, &turned, (struct way){.turned = true});
         consider_shape(l, t, (struct way){0});
     }
@@ -300,6 +337,7 @@ void planner_consider_wgmma(struct planner *l)
     }
     for (size_t i = 0; i < sizeof by_turns / sizeof *by_turns && may_take_turns(l); i++)
         consider_shape(l, &by_turns[i], (struct way){.pingpong = true});
+    return halved && l->cost >= 0;
 }
 
 struct matmul_plan planner_wgmma_named(const struct planner *l, const struct matmul_options *w)

@@ -109,10 +109,16 @@ struct figures {
     double step_clocks;    /* of a step's waits */
     double tile_clocks;    /* of a tile's end */
     double
-        find_clocks;   /* until threads know where a tile's windows are, of sums that the ring holds
-                          as a whole: 7 x 7 of 3 channels took 228 us by 64 x 64, 198 by 256 x 64 */
-    double sum_clocks; /* of each sum on its way out, by 128 lanes */
-    double patch_clocks;  /* beside that, of each sum that goes through patches */
+        find_clocks; /* until threads know where a tile's windows are, of sums that the ring holds
+                        as a whole: 7 x 7 of 3 channels took 228 us by 64 x 64, 198 by 256 x 64 */
+    double byte_tile_clocks; /* beside that of products of 8 bits: 1024^3 of e4m3 took 5.70 us in
+                                two turns of 64 x 64 and 4.98 in one of 64 x 128, of int8 5.27 and
+                                5.03 */
+    double wide_store;   /* of int8, the part that shows of the time in which HBM takes what results
+                            of 32 bits have beyond those of 16: all blocks store at once. 4096^3 took
+                            114 us in tiles of 128 x 256 and 95 in such of 128 x 128 by turns */
+    double sum_clocks;   /* of each sum on its way out, by 128 lanes */
+    double patch_clocks; /* beside that, of each sum that goes through patches */
     double weight_clocks; /* of each instruction of the epilogue, by 128 lanes */
     double meet_clocks;   /* of an exchange of sums between blocks that share a tile */
     double join_bytes;    /* bytes of such sums in a clock */
@@ -154,6 +160,8 @@ static const struct figures h100 = {
     .step_clocks = 9,
     .tile_clocks = 270,
     .find_clocks = 1000,
+    .byte_tile_clocks = 400,
+    .wide_store = 0.6,
     .sum_clocks = 4.1,
     .patch_clocks = 25,
     .weight_clocks = 1.4,
@@ -310,8 +318,11 @@ static double shared_clocks(const struct block *b)
 static double asked(const struct block *b)
 {
     const double each = b->down * b->across > 1 ? h100.multicast_weight : 1;
-    return (b->asks[MATMUL_A] * b->p->bm / b->across + b->asks[MATMUL_B] * b->p->bn / b->down) *
-           b->bytes * each;
+    const double a = b->asks[MATMUL_A] * b->p->bm, c = b->asks[MATMUL_B] * b->p->bn;
+    /* pairs of e4m3 that share the smaller operand are no slower (choose_wgmma.c) */
+    if (b->p->type == MATMUL_FP8 && b->down * b->across == 2)
+        return (larger(a, c) / 2 + smaller(a, c)) * b->bytes * each;
+    return (a / b->across + c / b->down) * b->bytes * each;
 }
 
 /* Bytes of each step that come from HBM for each block: every element once, where all of them stay
@@ -375,7 +386,18 @@ static double out_nanoseconds(const struct block *b)
     const double results = (double)p->bm * p->bn, sums = b->f->nproduct * results;
     const double each = h100.sum_clocks + patch_clocks(p);
     const double computed = h100.weight_clocks * b->f->light + (double)b->f->out_bits / 16;
-    return (h100.tile_clocks + (sums * each + results * computed) / 128) / b->ghz;
+    const bool of_bytes = p->type == MATMUL_INT8 || p->type == MATMUL_FP8;
+    const double tile = h100.tile_clocks + (of_bytes ? h100.byte_tile_clocks : 0);
+    return (tile + (sums * each + results * computed) / 128) / b->ghz;
+}
+
+/* And beside that, where another tile waits for it: what 32 bits of int8 take longer than 16. */
+static double wide_nanoseconds(const struct block *b)
+{
+    const struct matmul_plan *p = b->p;
+    const bool is_wide = p->type == MATMUL_INT8 && b->f->out_bits > 16;
+    const double more = is_wide ? (b->f->out_bits - 16) / 8.0 * p->bm * p->bn : 0;
+    return h100.wide_store * more * places_for(1) / h100.hbm_bytes;
 }
 
 static double join_nanoseconds(const struct block *b)
@@ -404,7 +426,8 @@ static double nanoseconds(const struct block *b, const struct matmul_size *s)
     const double multiply = steps * step_nanoseconds(b, s, busy, turns);
     const bool finds = steps <= p->stages && matmul_wgmma_gathers(b->f, p);
     const double find = finds ? h100.find_clocks / b->ghz : 0;
-    const double out = out_nanoseconds(b) + join_nanoseconds(b) + find;
+    const double out = out_nanoseconds(b) + join_nanoseconds(b) + find +
+                       (turns > 1 ? wide_nanoseconds(b) : 0);
     const double work = p->pingpong ? turns * larger(multiply, out) + out
                                     : turns * (multiply + out);
     const double stored = s->batch * s->m * s->n * b->f->out_bits / 8 / h100.hbm_bytes;

@@ -69,7 +69,8 @@ void planner_consider_tiles(struct planner *l);
 /* Are plans for wgmma to be considered? why: or NULL; what is in the way, where the target has it
  * and the schedule leaves the choice. */
 bool planner_takes_wgmma(const struct planner *l, struct buf *why);
-void planner_consider_wgmma(struct planner *l);
+/* True: one of these is known to be the fastest, whatever the model says of others. */
+bool planner_consider_wgmma(struct planner *l);
 /* The plan that a schedule names, whether it fits or not; .threads is 0 where the numbers make no
  * sense. */
 struct matmul_plan planner_wgmma_named(const struct planner *l, const struct matmul_options *w);
