@@ -581,6 +581,8 @@ static bool compile_equation(struct program *p, struct equation *eq, struct diag
     eq->rhs = compile(&c, is_buffer ? unstored(s->rhs) : s->rhs);
     if (eq->rhs && is_buffer && dtype_is_float(s->sym->type) && dtype_bits(s->sym->type) <= 16)
         ref_rescale_stored(&c, eq->rhs);
+    if (eq->rhs && !is_buffer && dtype_is_float(eq->rhs->type))
+        mark_term(eq->rhs); /* what reads it may add it up */
     return eq->rhs != NULL;
 }
 

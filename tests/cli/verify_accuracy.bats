@@ -271,3 +271,17 @@ PY
     run -0 kaio-verify k.yaml x=x.npy y=y.npy
     [[ $output == *"1 where any value is allowed"* ]]
 }
+
+@test "a product that is an intermediate may become part of a sum, and is not infinite then" {
+    cat >k.yaml <<'Y'
+kernel: loss4_348
+params:
+  left: in f32[7, B, I]
+  right: in f32[B, I]
+  weight: in f32[I]
+  y: out f32[7, B]
+compute: |
+  y[a, b] = mean[r]((softplus(left[a,b,r]) - left[a,b,r] * sigmoid(right[b,r])) * weight[r])
+Y
+    run -0 kaio-verify --run -d cpu --fill=extreme --code=generic k.yaml B=9 I=3
+}

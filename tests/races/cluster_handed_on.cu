@@ -19,7 +19,7 @@ extern "C" __global__ void __cluster_dims__(2) kernel(const unsigned *x, unsigne
     CLUSTER_SYNC();
     if (t >= 32) {
         y[blockIdx.x * 32 + lane] = a[lane]; // @get
-        __syncwarp();
+        asm volatile("bar.sync 1, 32;" ::: "memory"); // __syncwarp() would do
         if (lane == 0)
             mbarrier_arrive(&read);
         return;
