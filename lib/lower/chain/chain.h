@@ -531,6 +531,7 @@ struct chain_options {
     /* wgmma: */
     uint32_t turns, overlaps; /* enum chain_choice */
     uint32_t blocks;          /* enum chain_blocks */
+    uint32_t each;            /* blocks of a multiprocessor */
 };
 
 struct chain_plan {
@@ -551,6 +552,7 @@ struct chain_plan {
     enum chain_choice turns; /* wgmma: warpgroups multiply by turns */
     enum chain_choice overlaps;      /* wgmma: the tile before is multiplied under a tile's terms */
     bool own;                        /* wgmma: each block has one item */
+    uint32_t each;                   /* wgmma: blocks of a multiprocessor; 0: 1 */
     struct lang_expr *few;           /* what must hold of the rows; NULL: nothing */
     struct lang_expr *when, *unless; /* see struct chain_split */
 };

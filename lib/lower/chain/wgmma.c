@@ -46,7 +46,8 @@
  *   - Of 8-bit floats a warpgroup waits for o between its two rows: what is of the tile before is
  *     added, and the first row's words are made, under the second row's exponentials (has_row()).
  * The first scores of an item, its last o += p v and its results are computed under no other item:
- * of short rows that is a large part, and there it is slowest beside others.
+ * of short rows that is a large part. Where keys are few several blocks are on a multiprocessor,
+ * so that they are under the other blocks' (chain_wgmma_crowds()).
  */
 #include <config.h>
 
@@ -622,7 +623,7 @@ struct lang_expr *chain_wgmma(struct cg *g, const struct chain_tensor *t,
                                .shares = cg_u32(1)};
     k->x.has_row_ctx = k;
     chain_wgmma_lay_all(k);
-    g->func->minnctapersm = 1;
+    g->func->minnctapersm = p->each > 1 ? p->each : 1;
     begin(k);
     make_barriers(k);
     const uint32_t consumes = cg_label(g, "consumer");
