@@ -104,6 +104,6 @@ tile() {
     [[ $(tile b=1 heads=4 m=128 n=16384 d=128 e=128) == 'mma.sync '* ]]
     [[ $(tile b=4 heads=32 m=128 n=16384 d=128 e=128) == 'wgmma '* ]]
     spec=causal
-    [ "$(tile b=32 heads=32 m=512 n=512 d=64 e=64)" = 'wgmma 128 x 128' ]
+    [ "$(tile b=32 heads=32 m=512 n=512 d=64 e=64)" = 'wgmma 64 x 64' ]
     [ "$(tile b=4 heads=32 m=4096 n=4096 d=64 e=64)" = 'wgmma 192 x 96' ]
 }

@@ -84,7 +84,7 @@ steps() {
     cases 'a: {b: 1, hq: 2, m: 200, n: 260, d: 64, e: 64, w: 0}, b: {b: 1, hq: 1, m: 70, n: 90, d: 16, e: 16, w: 0}'
     for words in 'tile: [64, 96], stages: 1' 'tile: [192, 32], stages: 3, blocks: tiles' 'tile: [128, 160], pingpong: no' \
         'tile: [128, 64], overlap: no, blocks: multiprocessors' 'tile: [192, 32], overlap: no, pingpong: no, stages: 1' \
-        'warps: 12, overlap: no' 'tile: [64, 144], overlap: no'; do
+        'warps: 12, overlap: no' 'tile: [64, 144], overlap: no' 'tile: [64, 64], each: 2'; do
         sed "s/mma: wgmma/&, $words/" k.yaml >said.yaml
         run -0 kaio-emit --explain -t sm_90a -D T=f16 -D d=64 -D e=64 said.yaml
         local tile=${words##*tile: [}
@@ -109,7 +109,24 @@ mma: sync, tile: [64, 64], stages: 2|'stages' is for 'mma: wgmma', or for few ro
 split: 2, overlap: no|'overlap' is for 'mma: wgmma'
 warps: 4, pingpong: yes|'pingpong' is for 'mma: wgmma'
 mma: none, blocks: tiles|'blocks' is for 'mma: wgmma'
+mma: sync, each: 2|'each' is for 'mma: wgmma'
+mma: wgmma, tile: [128, 64], each: 3|wgmma does not fit: tiles of 128 x 64, and of 128 columns, take some
 END
+}
+
+@test "rows of few keys are several blocks on each multiprocessor" {
+    ptxas=$(command -v ptxas || ls /usr/local/cuda/bin/ptxas 2>/dev/null) || skip "no ptxas"
+    local sizes=(-t sm_90a -D T=f16 -D b=16 -D hq=32 -D hk=32 -D d=64 -D e=64)
+    attention full "${heads[@]}" 'R' ''
+    attention causal "${heads[@]}" 'R' ' in 0..i + 1'
+    kaio-emit "${sizes[@]}" -D m=512 -D n=512 k.yaml >k.ptx
+    [ "$(grep -c 'minnctapersm 3' k.ptx)" -eq 2 ]
+    [ "$(grep -c 'grid: \[min(4096, multiprocessors \* 3)\]' k.ptx)" -eq 2 ]
+    "$ptxas" -v -arch=sm_90a k.ptx -o k.cubin >log 2>&1
+    [ "$(grep -c ' 0 bytes spill stores, 0 bytes spill loads' log)" -eq 2 ]
+    run ! grep C75 log
+    kaio-emit "${sizes[@]}" -D m=2048 -D n=2048 k.yaml >k.ptx
+    run ! grep 'minnctapersm 3' k.ptx
 }
 
 @test "the tuner tries tiles of a chain that have room, each code once" {

@@ -50,6 +50,7 @@ const char *chain_word_of_wgmma(const struct chain_options *want, bool has_stage
            : want->turns               ? "pingpong"
            : want->overlaps            ? "overlap"
            : want->blocks              ? "blocks"
+           : want->each                ? "each"
                                        : NULL;
 }
 
@@ -87,7 +88,9 @@ static void wgmma_candidates(struct arena *a, struct lower_candidates *out)
                                        ", overlap: no, pingpong: yes",
                                        ", overlap: no, pingpong: no",
                                        ", stages: 3",
-                                       ", blocks: tiles"};
+                                       ", blocks: tiles",
+                                       ", each: 2",
+                                       ", each: 3"};
     enum { FEW_WAYS = 5 };
     for (unsigned rows = CHAIN_GROUP_ROWS; rows <= CHAIN_GROUPS * CHAIN_GROUP_ROWS;
          rows += CHAIN_GROUP_ROWS)

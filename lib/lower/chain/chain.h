@@ -157,6 +157,7 @@ void chain_any_row(struct cg *g, const struct chain_form *f, const struct cg_val
  *
  * The streams of a row are the same in its four lanes, or a part of each in every lane. */
 enum { CHAIN_HIGH = 2, CHAIN_ROWS = 2 * CHAIN_HIGH, CHAIN_WIDE = 256 };
+struct chain_values;
 struct chain_tile {
     struct cg *g;
     const struct chain_tensor *t;
@@ -218,6 +219,9 @@ struct chain_tile {
      * lane's first j, and its first row, u32. */
     bool has_along, has_sheets;
     int32_t along[CHAIN_ALONG];
+    /* Is called when the row's elements of the left operands are there; NULL: nothing is. */
+    void (*has_row)(void *ctx, const struct chain_values *v, uint32_t row);
+    void *has_row_ctx;
     int32_t guard; /* the guard that it is, and what was before */
     struct cg_guard outside;
     int32_t bad; /* f32, mutable: NaN where a score that splits f32 was no number; -1: none does */
@@ -381,6 +385,7 @@ uint32_t chain_words(const struct chain_tile *x, uint32_t c);
 const struct lang_expr *chain_unrounded(const struct chain_tile *x, uint32_t c, enum dtype *t);
 void chain_tile_words(struct chain_tile *x, const struct chain_values *v);
 void chain_words_of(struct chain_tile *x, const struct chain_values *v, uint32_t c); /* of one */
+void chain_row_words(struct chain_tile *x, const struct chain_values *v, uint32_t row);
 
 /* ---- chain/rows.c ---------------------------------------------------------------------------- */
 
@@ -526,6 +531,7 @@ struct chain_options {
     /* wgmma: */
     uint32_t turns, overlaps; /* enum chain_choice */
     uint32_t blocks;          /* enum chain_blocks */
+    uint32_t each;            /* blocks of a multiprocessor */
 };
 
 struct chain_plan {
@@ -546,6 +552,7 @@ struct chain_plan {
     enum chain_choice turns; /* wgmma: warpgroups multiply by turns */
     enum chain_choice overlaps;      /* wgmma: the tile before is multiplied under a tile's terms */
     bool own;                        /* wgmma: each block has one item */
+    uint32_t each;                   /* wgmma: blocks of a multiprocessor; 0: 1 */
     struct lang_expr *few;           /* what must hold of the rows; NULL: nothing */
     struct lang_expr *when, *unless; /* see struct chain_split */
 };

@@ -34,7 +34,12 @@ bool chain_wgmma_plan(const struct ptx_target *target, const struct chain_tensor
     const struct chain_plan want = *p;
     if (!chain_wgmma_usual_plan(target, t, p))
         return false;
-    if (!want.warps && !want.wide)
+    struct chain_plan crowd = want;
+    if (want.warps || want.wide || want.each)
+        return true;
+    if (!want.own && chain_wgmma_crowds(target, t, &crowd))
+        *p = crowd;
+    else
         choose_warps(target, t, &want, p);
     return true;
 }

@@ -355,10 +355,12 @@ static double wgmma_nanoseconds(const struct job *k, double *busy)
     const double multiply = each * (k->score + k->sum), terms = terms_clocks(k);
     const bool overlaps = p->overlaps == CHAIN_YES;
     const double power = chain_wgmma_is_apart(k->t, p) ? h100.apart_norm : h100.norm;
-    const double step = norm(multiply, terms, power) + h100.step_clocks;
+    const double waits = p->each > 1 ? 0 : h100.step_clocks; /* others' steps are beside them */
+    const double step = norm(multiply, terms, power) + waits;
     const double out = k->t->ncolumn * k->block_rows * p->columns * h100.out_clocks / 128;
-    const double ends = h100.item_clocks + out +
-                        (overlaps ? multiply + h100.first_share * terms - step : 0);
+    const double alone = h100.item_clocks + out +
+                         (overlaps ? multiply + h100.first_share * terms - step : 0);
+    const double ends = p->each > 1 ? alone / p->each : alone;
     const double tiles = larger(1, ceil_of(k->rows / k->block_rows));
     double least;
     const double steps = all_steps(k, &least), items = tiles * k->batches;

@@ -202,6 +202,12 @@ uint32_t chain_wgmma_shared(const struct chain_tensor *t, const struct chain_pla
 
 uint32_t chain_wgmma_registers(const struct chain_plan *p, bool produces)
 {
+    enum { FILE = 65536, UNIT = 8 };
+    const uint32_t n = chain_wgmma_consumers(p);
+    if (p->each > 1) {
+        const uint32_t first = FILE / (p->each * chain_wgmma_threads(p)) / UNIT * UNIT;
+        return produces ? p->keeps : (first * (1 + n) - p->keeps) / n / UNIT * UNIT;
+    }
     /* multiples of 8: of two warpgroups that multiply and one that does not 504, or 512 of three */
     const uint32_t all = chain_wgmma_consumers(p) > 2 ? 512 : 504;
     const uint32_t keeps = chain_wgmma_consumers(p) > 2 ? 32 : p->keeps;
@@ -399,7 +405,8 @@ static uint32_t few_others(const struct chain_tensor *t, const struct chain_plan
     const uint32_t wide = (p->wide > WIDE ? p->wide - WIDE : 0) + (p->sheets ? SHEETS : 0);
     if (chain_has_bytes(t))
         return BYTES + wide; /* in memory is what is used once for all tiles of j */
-    return (chain_wgmma_consumers(p) > 2 ? 32U : 40U) + (masks_running(t) ? 24U : 0U) + wide;
+    return (chain_wgmma_consumers(p) > 2 || p->each > 1 ? 32U : 40U) +
+           (masks_running(t) ? 24U : 0U) + wide;
 }
 
 /* Registers for sums of a tile alone, beside these. */
@@ -435,6 +442,13 @@ static bool find_group(const struct chain_tensor *t, struct chain_plan *p, uint3
     return true;
 }
 
+/* Bytes of shared memory that a block may have. */
+static uint32_t shared_room(const struct ptx_target *target, const struct chain_plan *p)
+{
+    enum { KEPT = 1024 }; /* beside each block's own */
+    return p->each > 1 ? target->shared_per_sm / p->each - KEPT : target->shared_optin;
+}
+
 /* Finds the widest tiles for which there is room: of 8 bits first those of many columns at once. */
 static bool find_tiles(const struct ptx_target *target, const struct chain_tensor *t,
                        struct chain_plan *p, uint32_t widest, uint32_t narrowest)
@@ -442,7 +456,7 @@ static bool find_tiles(const struct ptx_target *target, const struct chain_tenso
     enum { GROUP = 64, LEAST = 32 };
     for (uint32_t least = GROUP; least >= LEAST; least /= 2)
         for (p->wide = widest; p->wide >= narrowest; p->wide -= chain_wgmma_unit(t))
-            if (chain_wgmma_shared(t, p) <= target->shared_optin && find_group(t, p, least))
+            if (chain_wgmma_shared(t, p) <= shared_room(target, p) && find_group(t, p, least))
                 return true;
     return false;
 }
@@ -498,7 +512,7 @@ static uint32_t stages_of(const struct ptx_target *target, const struct chain_te
 {
     struct chain_plan more = *p;
     more.stages++;
-    const bool fits = chain_wgmma_shared(t, &more) <= target->shared_optin;
+    const bool fits = chain_wgmma_shared(t, &more) <= shared_room(target, p);
     return p->stages + (fits && chain_wgmma_is_apart(t, p));
 }
 
@@ -508,7 +522,7 @@ static uint32_t queries_of(const struct ptx_target *target, const struct chain_t
 {
     struct chain_plan two = *p;
     two.queries = 2;
-    return !p->own && chain_wgmma_shared(t, &two) <= target->shared_optin ? 2 : 1;
+    return !p->own && chain_wgmma_shared(t, &two) <= shared_room(target, p) ? 2 : 1;
 }
 
 static bool plan(const struct ptx_target *target, const struct chain_tensor *t,
@@ -553,6 +567,28 @@ static bool plan_sheets(const struct ptx_target *target, const struct chain_tens
     p->sheets = true;
     p->warps = without->warps;
     return plan(target, t, p) && 4 * p->wide >= 3 * without->wide;
+}
+
+/* Three blocks of 64 rows on each multiprocessor, where a row's keys are few: one's first scores
+ * and last sums are under the other's products. */
+bool chain_wgmma_crowds(const struct ptx_target *target, const struct chain_tensor *t,
+                        struct chain_plan *p)
+{
+    enum { EACH = 3, WIDE = 64, MOST = 512, COLUMNS = 64 };
+    int64_t j, n, items = 1;
+    if (!is_known(t) || has_busy_terms(t, p) || chain_wgmma_has_busy_ranges(t) ||
+        chain_has_bytes(t) || t->f->nscore > 1 || t->ncolumn > 1 || p->terms > COLUMNS ||
+        p->columns > COLUMNS || !lang_const_int(t->f->j->dims[0], &j) || j > MOST)
+        return false;
+    for (uint32_t a = 0; a < t->f->nrow && items < INT32_MAX; a++)
+        if (lang_const_int(t->f->row[a]->dims[0], &n))
+            items *= a == t->i ? (n + WGMMA_ROWS - 1) / WGMMA_ROWS : n;
+    if (items < (int64_t)2 * EACH * lower_multiprocessors(target))
+        return false;
+    p->each = EACH;
+    p->warps = CHAIN_WARPS;
+    p->wide = WIDE;
+    return plan(target, t, p);
 }
 
 bool chain_wgmma_usual_plan(const struct ptx_target *target, const struct chain_tensor *t,

@@ -76,7 +76,10 @@ void chain_wgmma_count_items(struct chain_wgmma *k)
     k->heads = extent_u32(g, n.v);
     n = extent_times(g, n, k->tiles);
     k->items = extent_u32(g, n.v);
-    k->grid = k->p->own ? n.e : lx_min(g->a, n.e, lx_multiprocessors(g->a));
+    struct lang_expr *room = lx_multiprocessors(g->a);
+    if (k->p->each > 1)
+        room = lx_mul_int(g->a, room, k->p->each);
+    k->grid = k->p->own ? n.e : lx_min(g->a, n.e, room);
     k->mixes = k->fetches || shares_sheets(k);
     k->near = k->mixes ? cg_freeze(g, near_of(k)) : cg_u32(1);
 }

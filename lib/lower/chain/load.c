@@ -108,7 +108,7 @@ static void produce_item(struct chain_wgmma *k)
 
 void chain_wgmma_set_registers(struct chain_wgmma *k, bool produces)
 {
-    if (chain_wgmma_consumers(k->p) > 1)
+    if (chain_wgmma_consumers(k->p) > 1 || k->p->each > 1)
         PTX(&k->g->b,
             produces ? "setmaxnreg.dec.sync.aligned.u32" : "setmaxnreg.inc.sync.aligned.u32",
             ptx_imm(chain_wgmma_registers(k->p, produces)));

@@ -28,6 +28,10 @@
  *      those of a batch's last rows first.
  *   5. Lanes of a row wait for each other's maxima only where these have grown. Not in the table:
  *      d128 4096 took 0.970 of the time, causal 0.986, 8-bit floats 0.943, d64 and d256 0.99.
+ *   6. Of 8-bit floats a tile's sums are added, and the first row's words made, under the second
+ *      row's exponentials: 0.91 of the time.
+ *   7. Rows of few keys have three blocks on each multiprocessor: d64, 512, took 0.90 of the time,
+ *      causal, and 0.945, full.
  *
  * Polynomials in the place of some exponentials, as FlashAttention-4 has them on newer machines,
  * were slower: with one of eight or of four 8-bit floats took 1.02 and 1.09 of the time, full d64
@@ -258,6 +262,14 @@ static const char *brought_sheets(struct cg *g, const struct chain_tensor *t,
     return text;
 }
 
+static const char *blocks_text(struct arena *a, const struct chain_plan *p)
+{
+    if (p->each > 1)
+        return arena_printf(a, ", %s%u blocks on each multiprocessor", p->own ? "" : "by turns of ",
+                            p->each);
+    return p->own ? "" : ", by turns of a block on each multiprocessor";
+}
+
 static bool lower_wgmma(struct cg *g, const struct chain_tensor *t, struct chain_plan *p,
                         struct variant_set *all)
 {
@@ -281,8 +293,7 @@ static bool lower_wgmma(struct cg *g, const struct chain_tensor *t, struct chain
                .name = g->func->name,
                .how = arena_printf(g->a, "wgmma of %s, tiles %u x %u, %u columns",
                                    chain_types(g->a, t), p->warps * 16, p->wide, p->columns),
-               .more = arena_printf(g->a, "%s%s", brought_sheets(g, t, p),
-                                    p->own ? "" : ", by turns of a block on each multiprocessor"),
+               .more = arena_printf(g->a, "%s%s", brought_sheets(g, t, p), blocks_text(g->a, p)),
                .when = variant_when_text(&c),
                .multiplies = arena_printf(g->a, "wgmma of %s", chain_types(g->a, t)),
                .ns = chain_cost_wgmma(g->target, t, p)});
@@ -499,7 +510,8 @@ static bool lower_all_wgmma(struct cg *g, const struct chain_tensor *t,
                                .stages = want->stages,
                                .turns = (enum chain_choice)want->turns,
                                .overlaps = (enum chain_choice)want->overlaps,
-                               .own = want->blocks == CHAIN_BLOCKS_TILES};
+                               .own = want->blocks == CHAIN_BLOCKS_TILES,
+                               .each = want->each};
         for (uint32_t k = 0; k < t->f->nscore; k++) {
             const uint32_t terms = chain_terms(&t->score[k], most);
             p.terms = terms > p.terms ? terms : p.terms;
@@ -662,6 +674,7 @@ static const struct strategy_option options[] = {
      .words = yes_no},
     {"blocks", OPTION_WORD, 0, 0, AT(blocks), "blocks that take tiles by turns, by wgmma",
      .words = blocks},
+    {"each", OPTION_NUMBER, 1, 4, AT(each), "blocks on each multiprocessor, by wgmma"},
 };
 
 const struct strategy chain_strategy = {

@@ -294,40 +294,39 @@ static void make_values(const struct step *s, uint32_t c, uint32_t row)
         cg_move(g, x->scale[c][row], rescaling(s, n, row));
 }
 
-/* The stream of the rows. */
-static void step_stream(struct step *s, uint32_t n)
+/* The rows' maxima, of all streams. */
+static void step_maxima(struct step *s)
 {
-    struct cg *g = s->x->g;
-    const size_t bound = g->bindings.n;
-    if (chain_is_maximum(s->x, n))
-        grow_maxima(s, n);
-    for (uint32_t row = s->row; row < s->end && !chain_is_maximum(s->x, n); row++) {
-        bind_row(s, row);
-        fold_into(s, n, row, fold_row(s, n, row));
-        g->bindings.n = bound;
+    for (uint32_t n = 0; n < s->x->t->f->nstream; n++) {
+        if (chain_is_maximum(s->x, n))
+            grow_maxima(s, n);
+        s->known = n + 1;
     }
-    s->known = n + 1;
 }
 
-/* The left operands' elements of one row. */
-static void step_columns(const struct step *s, uint32_t row)
+/* The other streams of one row, and the left operands' elements. */
+static void step_row(const struct step *s, uint32_t row)
 {
-    const size_t bound = s->x->g->bindings.n;
+    struct chain_tile *x = s->x;
+    const size_t bound = x->g->bindings.n;
     bind_row(s, row);
+    for (uint32_t n = 0; n < x->t->f->nstream; n++)
+        if (!chain_tile_stream(x, n)->has_column && !chain_is_maximum(x, n))
+            fold_into(s, n, row, fold_row(s, n, row));
     for (uint32_t c = s->column; c < s->columns; c++)
         make_values(s, c, row);
-    s->x->g->bindings.n = bound;
+    x->g->bindings.n = bound;
+    if (x->has_row)
+        x->has_row(x->has_row_ctx, s->values, row);
 }
 
 /* All streams of the rows. */
 static void step_rows(struct step *s)
 {
     s->known = 0;
-    for (uint32_t n = 0; n < s->x->t->f->nstream; n++)
-        if (!chain_tile_stream(s->x, n)->has_column)
-            step_stream(s, n);
+    step_maxima(s);
     for (uint32_t row = s->row; row < s->end; row++)
-        step_columns(s, row);
+        step_row(s, row);
 }
 
 /* exp(d), a difference from a maximum. */

@@ -43,8 +43,11 @@
  *     four chains of fma (chain/end.c), since nothing multiplies at an item's end.
  *   - Masks are put on products, in front of all else: one copy of the code is for tiles with a
  *     mask and without one.
+ *   - Of 8-bit floats a warpgroup waits for o between its two rows: what is of the tile before is
+ *     added, and the first row's words are made, under the second row's exponentials (has_row()).
  * The first scores of an item, its last o += p v and its results are computed under no other item:
- * of short rows that is a large part, and there it is slowest beside others.
+ * of short rows that is a large part. Where keys are few several blocks are on a multiprocessor,
+ * so that they are under the other blocks' (chain_wgmma_crowds()).
  */
 #include <config.h>
 
@@ -224,16 +227,16 @@ static void take_turn(struct chain_wgmma *k, bool begins)
         ptx_imm(2 * WGMMA_GROUP));
 }
 
-/* What comes next in the code waits until the values are there: ptxas would move it in front of
- * them, where it only waits for tensor cores. An instruction that does nothing stays in its place,
- * and depends on them. */
-static void hold(struct chain_wgmma *k, const struct chain_values *v)
+/* What comes next in the code waits until the values of these rows are there: ptxas would move it
+ * in front of them, where it only waits for tensor cores. An instruction that does nothing stays in
+ * its place, and depends on them. */
+static void hold(struct chain_wgmma *k, const struct chain_values *v, uint32_t row, uint32_t end)
 {
     struct cg *g = k->g;
     const struct chain_form *f = k->t->f;
     const int32_t idle = cg_new(g, DT_BOOL);
     struct cg_val all = cg_float(g, DT_F32, 0);
-    for (uint32_t row = 0; row < chain_tile_rows(&k->x); row++) {
+    for (; row < end; row++) {
         for (uint32_t c = 0; c < k->t->ncolumn; c++)
             all =
                 cg_binary(g, OP_ADD, all, cg_convert(g, v->of[c][row][k->p->wide / 4 - 1], DT_F32));
@@ -243,6 +246,18 @@ static void hold(struct chain_wgmma *k, const struct chain_values *v)
     }
     PTX(&g->b, "setp.eq.f32", ptx_r(idle), cg_op(g, all), cg_op(g, cg_float(g, DT_F32, -1)));
     PTX_IF(&g->b, idle, "nanosleep.u32", ptx_imm(0));
+}
+
+/* Under the exponentials of the second row the sums of the tile before are added up, and the first
+ * row's words are made: both take as long as half of a row's exponentials. */
+static void has_row(void *ctx, const struct chain_values *v, uint32_t row)
+{
+    struct chain_wgmma *k = ctx;
+    if (row == 0) {
+        hold(k, v, 0, 1);
+        end_columns(k);
+    }
+    chain_row_words(&k->x, v, row);
 }
 
 static struct chain_values *terms_of(struct chain_wgmma *k, struct cg_val first, bool masked)
@@ -278,10 +293,14 @@ static void further_tile(struct chain_wgmma *k, bool masked)
     begin_columns(k);
     take_turn(k, false);
     end_scores(k, 1);
+    k->x.has_row = k->turns ? has_row : NULL;
     v = terms_of(k, here, masked);
-    hold(k, v);
-    end_columns(k);
-    chain_tile_words(&k->x, v);
+    k->x.has_row = NULL;
+    if (!k->turns) {
+        hold(k, v, 0, chain_tile_rows(&k->x));
+        end_columns(k);
+        chain_tile_words(&k->x, v);
+    }
     if (!rescales_parts(k))
         chain_tile_rescale(&k->x);
 }
@@ -602,8 +621,9 @@ struct lang_expr *chain_wgmma(struct cg *g, const struct chain_tensor *t,
                                .eights = chain_has_eights(t),
                                .share = cg_u32(0),
                                .shares = cg_u32(1)};
+    k->x.has_row_ctx = k;
     chain_wgmma_lay_all(k);
-    g->func->minnctapersm = 1;
+    g->func->minnctapersm = p->each > 1 ? p->each : 1;
     begin(k);
     make_barriers(k);
     const uint32_t consumes = cg_label(g, "consumer");

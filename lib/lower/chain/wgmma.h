@@ -95,6 +95,10 @@ uint32_t chain_wgmma_registers(const struct chain_plan *p, bool produces);
 /* chain_wgmma_plan() by rules alone. */
 bool chain_wgmma_usual_plan(const struct ptx_target *target, const struct chain_tensor *t,
                             struct chain_plan *p);
+/* The same for several blocks on each multiprocessor; false: that is not worth it, or has no room.
+ */
+bool chain_wgmma_crowds(const struct ptx_target *target, const struct chain_tensor *t,
+                        struct chain_plan *p);
 /* Lays all tiles and barriers: bytes of dynamic shared memory. */
 uint32_t chain_wgmma_lay_all(struct chain_wgmma *k);
 

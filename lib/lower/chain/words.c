@@ -91,3 +91,9 @@ void chain_tile_words(struct chain_tile *x, const struct chain_values *v)
     for (uint32_t c = 0; c < x->t->ncolumn; c++)
         chain_words_of(x, v, c);
 }
+
+void chain_row_words(struct chain_tile *x, const struct chain_values *v, uint32_t row)
+{
+    for (uint32_t c = 0; c < x->t->ncolumn; c++)
+        make_words(x, v, c, row);
+}
