@@ -175,22 +175,31 @@ static void find_place(struct wgmma *s, struct cg_val w, struct cg_val *row, str
     *col = cg_binary(g, OP_ADD, s->m->col, turned ? along : across);
 }
 
-/* The sum of product q there, by fma: a mutable f32. */
+/* The sum of product q there, by fma: a mutable f32. So many terms at a time are loaded together;
+ * those behind the last are products of 0. */
 static int32_t sum_up(struct wgmma *s, uint32_t q, struct cg_val row, struct cg_val col)
 {
+    enum { AHEAD = 8 };
     struct cg *g = s->g;
     const struct matmul_product *p = &s->f->product[q];
     const struct cg_val end = cg_convert(g, s->m->k_to, DT_U32);
     const int32_t total = cg_new_mutable(g, DT_F32);
-    struct cg_val a, b;
+    int64_t terms;
+    const bool whole = cg_is_const(s->m->k, &terms) && terms % AHEAD == 0;
+    struct cg_val a[AHEAD], b[AHEAD];
     struct cg_for l;
     cg_move(g, total, cg_float(g, DT_F32, 0));
     cg_for_open(g, &l, "term", "terms", cg_convert(g, s->m->k_from, DT_U32), &end);
-    const struct cg_val k = cg_index(g, cg_freeze(g, cg_value(DT_U32, l.at)));
-    matmul_fetch(s->m, p->a, row, k, 1, -1, &a);
-    matmul_fetch(s->m, p->b, col, k, 1, -1, &b);
-    CG_ASSIGN(g, total, "fma.rn.f32", cg_op(g, a), cg_op(g, b), ptx_r(total));
-    cg_for_close(g, &l, cg_u32(1), &end);
+    const struct cg_val from = cg_freeze(g, cg_value(DT_U32, l.at));
+    for (uint32_t i = 0; i < AHEAD; i++) {
+        const struct cg_val k = cg_add(g, from, cg_u32(i));
+        const int32_t inside = whole ? -1 : cg_reg(g, cg_binary(g, OP_LT, k, end));
+        matmul_fetch(s->m, p->a, row, cg_index(g, k), 1, inside, &a[i]);
+        matmul_fetch(s->m, p->b, col, cg_index(g, k), 1, inside, &b[i]);
+    }
+    for (uint32_t i = 0; i < AHEAD; i++)
+        CG_ASSIGN(g, total, "fma.rn.f32", cg_op(g, a[i]), cg_op(g, b[i]), ptx_r(total));
+    cg_for_close(g, &l, cg_u32(AHEAD), &end);
     return total;
 }
 
@@ -232,21 +241,32 @@ static void mend(struct wgmma *s, uint32_t q, uint32_t first, uint32_t n, int32_
     cg_loop_head(g);
 }
 
-void wgmma_mend(struct wgmma *s)
+/* Of parts of tf32, predicates: is some factor small? any: or large? */
+static int32_t find_small(struct wgmma *s, int32_t *any)
 {
     struct cg *g = s->g;
-    const uint32_t fine = cg_label(g, "fine");
-    const uint32_t words = s->shape->high / WGMMA_ROWS * (s->shape->wide / 2);
     cg_assigned(g, s->least);
     cg_assigned(g, s->most);
     gather(s);
     const struct cg_val least = cg_value(DT_U32, s->least), most = cg_value(DT_U32, s->most);
     const struct cg_val is_small = cg_binary(g, OP_LT, least, cg_u32(WHOLE - 1));
     const struct cg_val is_large = cg_binary(g, OP_GE, most, cg_u32(INFINITE));
-    const struct cg_val any = cg_binary(g, OP_LOR, is_small, is_large);
-    cg_jump_if(g, cg_reg(g, any), false, fine);
+    *any = cg_reg(g, cg_binary(g, OP_LOR, is_small, is_large));
+    return cg_reg(g, is_small);
+}
+
+void wgmma_mend(struct wgmma *s)
+{
+    struct cg *g = s->g;
+    const uint32_t fine = cg_label(g, "fine");
+    const uint32_t words = s->shape->high / WGMMA_ROWS * (s->shape->wide / 2);
+    const bool in_f16 = matmul_in_f16(s->p);
+    int32_t any, limit = in_f16 ? wgmma_scales_limit(s, &any) : -1;
+    const int32_t is_small = in_f16 ? -1 : find_small(s, &any);
+    cg_jump_if(g, any, false, fine);
     const size_t mark = cg_scope_open(g);
-    const int32_t limit = find_limit(s, cg_reg(g, is_small));
+    if (!in_f16)
+        limit = find_limit(s, is_small);
     for (uint32_t q = 0; q < s->f->nproduct; q++)
         for (uint32_t w = 0; w < words; w += MASK)
             mend(s, q, w, words - w < MASK ? words - w : MASK, limit);
