@@ -9,17 +9,17 @@
  * An element below 2^(-14 - s) has parts that lack at most 2^(-36 - s); what its rest, up to 2^(-25
  * - s), makes with the other factor's is at most 2^(-36 - s) times that factor, too; and that is
  * below 2^(15 - t). So a stage loses less than 2^(15 - 35) 2^-(s + t) for each such element on
- * either side. Sums that this is more than 2^-26 of, all stages taken together, are computed once
- * more, by fma (small.c): of normal numbers, 4096 terms, one in 2^30. So are those that are
+ * either side. Sums that this is more than 2^-24 of, all stages taken together, are computed once
+ * more, by fma (small.c): of normal numbers, 4096 terms, one in 2^32. So are those that are
  * infinite or NaN, where a factor is or a scale says that sums may overflow.
  */
 #include <config.h>
 
 #include "lower/wgmma/wgmma.h"
 
-/* What a sum is compared with: 2^26 times what an element loses in units of 2^-(s + t); and 2^-(s +
+/* What a sum is compared with: 2^24 times what an element loses in units of 2^-(s + t); and 2^-(s +
  * t) from which sums may overflow. */
-static const double worth = 0x1p6, large = 0x1p60;
+static const double worth = 0x1p4, large = 0x1p60;
 
 void wgmma_scales_begin(struct wgmma *s)
 {
