@@ -39,70 +39,11 @@ while getopts b:d:j:n:o:p:s:t: opt; do
 done
 shift $((OPTIND - 1))
 [ $# -eq 0 ] || usage
-for part in ${parts//,/ }; do
-    [[ ,$all, == *,$part,* ]] || usage
-done
-if [ -z "$out" ]; then
-    out=$(mktemp -d)
-    trap 'rm -rf "$out"' EXIT
-fi
-mkdir -p "$out" || exit 2
-out=$(cd "$out" && pwd)
-cd "$(dirname "$self")/.." || exit 2
-
-devices=$(kaio-run --list-devices)
-if ! grep -q "^$device" <<<"$devices"; then
-    echo "attention_gpu.sh: no GPU" >&2
-    exit 77
-fi
-grep "^$device" <<<"$devices"
-hopper=no
-grep -q "^$device.*  sm_90  " <<<"$devices" && hopper=yes
-
-wanted() {
-    [[ ,$parts, == *,$1,* ]] && ((SECONDS < limit))
-}
-failed=$out/failed
-: >"$failed"
-
-# What a command says goes to the file $1.log, and a line here says how it went: "right", "wrong" or the reason to leave it.
-try() {
-    local name=$1 status verdict=right
-    shift
-    "$@" >"$out/$name.log" 2>&1
-    status=$?
-    [ $status -eq 0 ] || verdict=wrong
-    # a spec of which nothing is left to be checked is nothing to worry about
-    if [ $status -eq 2 ] && grep -q 'nothing was checked' "$out/$name.log"; then verdict='nothing to check'; fi
-    # a random spec whose results are all zero or all -inf tells nothing
-    if [ $status -eq 1 ] && grep -q ', 0 failed, .* not trusted$' "$out/$name.log"; then verdict='says little'; fi
-    printf '%-44s %-18s %s\n' "$name" "$verdict" "$(grep -E '^[0-9]+ passed, ' "$out/$name.log" | tail -n 1)"
-    [ "$verdict" != wrong ] && return
-    echo "$name" >>"$failed"
-    grep -v '^PASS\|^SKIP' "$out/$name.log" | head -n 20 | sed 's/^/    /'
-}
-
-# Runs the function $1 for each further word, JOBS at a time, and shows what each says in one piece.
-each() {
-    local f=$1 running=0 i=0 word
-    shift
-    for word; do
-        ((SECONDS < limit)) || break
-        if ((running == jobs)); then
-            wait -n
-            running=$((running - 1))
-        fi
-        "$f" "$word" >"$out/row.$i" 2>&1 &
-        running=$((running + 1)) i=$((i + 1))
-    done
-    wait
-    for ((word = 0; word < i; word++)); do cat "$out/row.$word"; done
-    ((i == $#)) || echo "of $# only $i were begun in $limit seconds"
-}
+# shellcheck source=tests/gpu_parts.bash
+. "$(dirname "$self")/gpu_parts.bash"
+begin "$self"
 
 # A way is a target and a spec.
-targets=(sm_80)
-[ $hopper = no ] || targets+=(sm_90a)
 ways=()
 for spec in specs/attention/*.yaml; do
     for target in "${targets[@]}"; do ways+=("$target:$spec"); done
@@ -136,8 +77,7 @@ sanitize_one() {
     for tool in memcheck racecheck initcheck synccheck; do
         for case in odd edges whole; do
             grep -q "^  $case:" "$spec" || continue
-            try "$name.$case.$tool" compute-sanitizer --tool $tool --error-exitcode 9 --launch-timeout 120 \
-                kaio-verify --run -d "$device" -t "$target" --fill=normal "$spec" $case
+            sanitize "$name.$case" $tool -t "$target" --fill=normal "$spec" $case
         done
     done
 }
@@ -200,6 +140,4 @@ if wanted torch; then
     [ $status -eq 0 ] || [ $status -eq 77 ] || echo torch >>"$failed"
 fi
 
-failures=$(wc -l <"$failed")
-if [ "$failures" -eq 0 ]; then echo "all is well"; else echo "$failures failures"; fi
-[ "$failures" -eq 0 ]
+conclude

@@ -1,6 +1,8 @@
 # tests of kaio-bench and of the comparison with PyTorch
-BATS_TESTS += tests/cli/bench.bats tests/cli/tune.bats
-EXTRA_DIST += tests/pytorch.py tests/pytorch_attention.py tests/pytorch_driver.py tests/pytorch_random.py tests/bench_gpu.sh tests/attention_gpu.sh tests/data/bench
+BATS_TESTS += tests/cli/bench.bats tests/cli/tune.bats tests/cli/operations.bats
+EXTRA_DIST += tests/pytorch.py tests/pytorch_attention.py tests/pytorch_contest.py tests/pytorch_driver.py tests/pytorch_random.py
+EXTRA_DIST += tests/pytorch_operations.py tests/pytorch_table.py tests/operations
+EXTRA_DIST += tests/bench_gpu.sh tests/attention_gpu.sh tests/families_gpu.sh tests/gpu_parts.bash tests/data/bench
 
 FUZZ_TARGETS += tests/fuzz/fuzz_bench
 tests_fuzz_fuzz_bench_SOURCES = tests/fuzz/fuzz_bench.c $(FUZZ_MAIN)

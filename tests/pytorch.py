@@ -36,7 +36,6 @@ Exit status: 0; 1 a result is wrong; 2 usage; 77 there is no GPU or no PyTorch.
 import argparse
 import csv
 import ctypes
-import gc
 import json
 import math
 import multiprocessing
@@ -50,16 +49,14 @@ import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 
 import pytorch_random
-from pytorch_driver import Driver, Kaio, LaunchAttribute, LaunchConfig, Launches, pack, torch_type
+from pytorch_contest import (BETWEEN, ORDERS, Contender, between, close, compiled, import_torch, measure, order, settings, shares)
+from pytorch_driver import Driver, Kaio, LaunchAttribute, LaunchConfig, Launches, find_bench, pack, torch_type
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MIB = 1 << 20
 COLS = [512, 1000, 1024, 4096, 5120, 8192, 32768, 65536]
 SMALL = [(1, 1024), (1, 8192), (16, 1024), (16, 8192), (128, 768)]
 SETS_MOST = 512
-GRAPH_SECONDS = 1e-3
-GRAPH_MOST = 2048
-ORDERS = 1  # the seed of the rounds' orders
 
 # ---- operations ------------------------------------------------------------------------------------------------
 #
@@ -372,19 +369,6 @@ def is_weight(row, k):
             "add_rms_norm_quant": k == 2}.get(row.op.name, False)
 
 
-def close(torch, got, want, tolerance):
-    """NULL, or what is wrong: elements beyond a tolerance of their size and of the typical size."""
-    got, want = got.double(), want.double()
-    error = (got - want).abs()
-    typical = want.abs().mean().clamp(min=1e-30)
-    allowed = tolerance * (want.abs() + typical)
-    bad = ~(error <= allowed)
-    if not bad.any():
-        return None
-    at = int(bad.flatten().nonzero()[0])
-    return f"{int(bad.sum())} of {bad.numel()} off, the first {got.flatten()[at]:.6g} for {want.flatten()[at]:.6g}"
-
-
 def judge(torch, row, inputs, got, which):
     """Compares results with PyTorch in float64; None, or what is wrong."""
     wide = [x.double() if x.dtype.is_floating_point else x for x in for_torch(torch, row, inputs)]
@@ -415,87 +399,6 @@ def judge(torch, row, inputs, got, which):
     return None
 
 
-# ---- timing ----------------------------------------------------------------------------------------------------
-
-
-class Contender:
-    def __init__(self, name, enqueue):
-        self.name, self.enqueue, self.samples, self.why, self.graph = name, enqueue, [], None, None
-
-    def stats(self):
-        v = sorted(self.samples)
-        n = len(v)
-        return v[-1], (v[n // 2] if n % 2 else (v[n // 2 - 1] + v[n // 2]) / 2), v[0]
-
-
-def capture(torch, contender, sets, seconds, stream):
-    """A graph of executions on one set after the other, of a millisecond at least where GRAPH_MOST will do."""
-    rotations = max(1, math.ceil(GRAPH_SECONDS / max(seconds, 1e-7) / sets))
-    contender.n = min(rotations * sets, max(GRAPH_MOST // sets, 1) * sets)
-    contender.graph = None
-    graph = torch.cuda.CUDAGraph()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):  # torch.cuda.graph() would collect garbage first, each time
-        contender.enqueue(0)  # libraries make what they need on this stream now
-        graph.capture_begin(capture_error_mode="thread_local")
-        gc.disable()  # what it frees is no part of the graph
-        results = [None] * sets
-        for i in range(contender.n):
-            results[i % sets] = None
-            results[i % sets] = contender.enqueue(i % sets)
-        gc.enable()
-        graph.capture_end()
-        del results
-    torch.cuda.current_stream().wait_stream(stream)
-    contender.graph = graph
-
-
-def batch(torch, contender, repeats, events):
-    contender.graph.replay()
-    events[0].record()
-    for _ in range(repeats):
-        contender.graph.replay()
-    events[1].record()
-    events[1].synchronize()
-    return events[0].elapsed_time(events[1]) * 1e-3 / (repeats * contender.n)
-
-
-def estimate(torch, contender, events):
-    contender.enqueue(0)
-    torch.cuda.synchronize()
-    events[0].record()
-    for _ in range(3):
-        contender.enqueue(0)
-    events[1].record()
-    events[1].synchronize()
-    return events[0].elapsed_time(events[1]) * 1e-3 / 3
-
-
-def order(draw, n):
-    return draw.sample(range(n), n)
-
-
-def shares(n, parts):
-    """n in as many parts, as even as may be, none of them 0."""
-    return [n // parts + (i < n % parts) for i in range(min(parts, n))]
-
-
-def measure(torch, contenders, sets, args, draw, warm, runs):
-    events = (torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True))
-    for c in contenders:
-        capture(torch, c, sets, estimate(torch, c, events), args.stream)
-        seconds = batch(torch, c, 1, events)
-        if seconds * c.n < GRAPH_SECONDS / 2:  # the estimate was of the host's time
-            capture(torch, c, sets, seconds, args.stream)
-            seconds = batch(torch, c, 1, events)
-        c.repeats = max(1, math.ceil(args.round_ms * 1e-3 / (seconds * c.n)))
-    for round_ in range(warm + runs):
-        for i in order(draw, len(contenders)):
-            seconds = batch(torch, contenders[i], contenders[i].repeats, events)
-            if round_ >= warm:
-                contenders[i].samples.append(seconds)
-
-
 # ---- a row -----------------------------------------------------------------------------------------------------
 
 
@@ -507,15 +410,9 @@ def footprint_of(plan):
     return sum(p["bytes"] for p in plan["params"])
 
 
-def compiled(torch, row):
-    """The function, compiled for its shapes alone."""
-    torch._dynamo.reset()
+def compiled_call(torch, row):
     function = row.op.call
-
-    def call(*x):
-        return function(torch, x, {})
-
-    return torch.compile(call, dynamic=False)
+    return compiled(torch, lambda *x: function(torch, x, {}))
 
 
 def run_row(torch, driver, row, args, l2):
@@ -536,7 +433,7 @@ def run_row(torch, driver, row, args, l2):
                   Contender("eager", lambda k: row.op.call(torch, theirs[k], {}))]
     if not args.no_compile:
         try:
-            fast = compiled(torch, row)
+            fast = compiled_call(torch, row)
             fast(*theirs[0])
             contenders.append(Contender("compiled", lambda k: fast(*theirs[k])))
         except Exception as e:  # what a compiler may raise is not known
@@ -572,15 +469,6 @@ def run_row(torch, driver, row, args, l2):
 # ---- compiling ahead -------------------------------------------------------------------------------------------
 
 
-def settings(torch):
-    """Which configuration a compiled kernel uses is measured anew each time: other processes' measurements were
-    taken while the GPU was busy."""
-    import torch._inductor.config as inductor
-    for name in ("autotune_local_cache",):
-        if hasattr(inductor, name):
-            setattr(inductor, name, False)
-
-
 def name_of(op):
     """What another process finds an operation by."""
     return OPS.index(op) if isinstance(op, Op) else (op.seed, op.number, op.families)
@@ -599,7 +487,7 @@ def compile_one(item):
         row = Row.__new__(Row)
         row.op, row.type, row.plan = op_of(which), type_, plan
         inputs = for_torch(torch, row, make_inputs(torch, plan["params"], 1))
-        compiled(torch, row)(*inputs)
+        compiled_call(torch, row)(*inputs)
         torch.cuda.synchronize()
         del inputs
         torch.cuda.empty_cache()
@@ -625,17 +513,6 @@ HEAD = ["operation", "type", "shape", "sets", "us worst", "median", "best", "TB/
         "/ copy worst", "/ copy", "/ eager worst", "/ eager", "/ eager between", "/ compiled worst", "/ compiled",
         "/ compiled between", "remark"]
 WIDTH = [18, 5, 14, 4, 9, 9, 9, 7, 9, 9, 11, 12, 7, 13, 8, 16, 16, 10, 18, 0]
-BETWEEN = "-"  # the two ends, as text
-
-
-def between(ratios):
-    """Between what the median of ratios lies with 95 %, or as surely as so few can say."""
-    n, cut = len(ratios), 0
-    # of n tosses of a coin no more than `cut` are heads: 2.5 % at most
-    while cut + 1 < (n + 1) // 2 and sum(math.comb(n, k) for k in range(cut + 2)) <= 0.025 * 2 ** n:
-        cut += 1
-    ratios = sorted(ratios)
-    return ratios[cut], ratios[n - 1 - cut]
 
 
 def verdict(text):
@@ -749,27 +626,10 @@ def read_options(argv):
     for name in args.op:
         if name not in {op.name for op in OPS}:
             p.error(f"unknown operation '{name}'; there are {', '.join(op.name for op in OPS)}")
-    if not args.bench:
-        built = [os.path.join(HERE, "..", d, "tools", "kaio-bench", "kaio-bench") for d in (".", "_b", "build")]
-        args.bench = next((b for b in built if os.access(b, os.X_OK)), "kaio-bench")
+    args.bench = args.bench or find_bench()
     k, _, n = args.part.partition("/")
     args.part = (int(k), int(n))
     return args
-
-
-def import_torch(args):
-    os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(args.cache, "inductor")
-    os.environ["TRITON_CACHE_DIR"] = os.path.join(args.cache, "triton")
-    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
-    try:
-        import torch
-    except ImportError:
-        print("pytorch.py: there is no PyTorch here", file=sys.stderr)
-        sys.exit(77)
-    if not torch.cuda.is_available():
-        print("pytorch.py: PyTorch sees no GPU", file=sys.stderr)
-        sys.exit(77)
-    return torch
 
 
 def time_rows(torch, rows, args, begin):
@@ -814,7 +674,7 @@ def main(argv):
     if args.load_cache and os.path.exists(args.load_cache):
         with tarfile.open(args.load_cache) as tar:
             tar.extractall(args.cache)
-    torch = import_torch(args)
+    torch = import_torch(args.cache)
     args.stream = torch.cuda.Stream()  # of all captures
     settings(torch)
     with tempfile.TemporaryDirectory() as keep:

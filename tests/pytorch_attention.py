@@ -24,8 +24,8 @@ import sys
 import tempfile
 import time
 
-import pytorch as base
-from pytorch_driver import MAP_TYPE, SWIZZLE
+import pytorch_contest as contest
+from pytorch_driver import MAP_TYPE, SWIZZLE, Driver, Launches, find_bench, torch_type
 
 SYNC = "{mma: sync}"
 DECODING = ("decode", "paged")
@@ -63,11 +63,11 @@ class Kaio:
         for temp in plan.get("temps", []):
             shared[temp["name"]] = self.zeros(max(temp["bytes"], 1))
         for inputs in sets:
-            outputs = {p["name"]: torch.empty(p["shape"], dtype=base.torch_type(torch, p["type"]), device="cuda")
+            outputs = {p["name"]: torch.empty(p["shape"], dtype=torch_type(torch, p["type"]), device="cuda")
                        for p in plan["params"] if p["mode"] == "out"}
             address = dict(shared, **{k: t.data_ptr() for k, t in {**inputs, **outputs}.items()})
             self.outputs.append(outputs)
-            self.runs.append(base.Launches(driver, functions, plan, address))
+            self.runs.append(Launches(driver, functions, plan, address))
 
     def zeros(self, n):
         self.keep.append(self.torch.zeros(n, dtype=self.torch.uint8, device="cuda"))
@@ -96,7 +96,7 @@ def make_input(torch, param, values, generator):
     if name == "slope":
         return torch.rand(shape, device="cuda", generator=generator)
     x = torch.randn(shape, device="cuda", dtype=torch.float32, generator=generator)
-    return x.to(base.torch_type(torch, param["type"]))
+    return x.to(torch_type(torch, param["type"]))
 
 
 def make_sets(torch, plan, l2):
@@ -167,11 +167,21 @@ def mask_of(kind, inputs):
     return None
 
 
+def let_recompile(torch, sets):
+    """Masks and scores of each set are functions of their own: each may be compiled. What other rows have compiled of
+    the same function counts towards the limit, so it is dropped."""
+    dynamo = torch._dynamo
+    dynamo.reset()
+    name = "recompile_limit" if hasattr(dynamo.config, "recompile_limit") else "cache_size_limit"
+    setattr(dynamo.config, name, max(getattr(dynamo.config, name), 4 * len(sets) + 8))
+
+
 def flex(torch, plan, sets):
     """Compiled FlexAttention over all sets: a function of the set's number."""
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
     kind = plan["kernel"].removeprefix("attention_")
-    call = torch.compile(flex_attention, dynamic=False)
+    let_recompile(torch, sets)
+    call = torch.compile(flex_attention, dynamic=False, fullgraph=True)
     made = []
     for inputs in sets:
         q = heads_first(inputs["q"])
@@ -224,7 +234,7 @@ def gradient(torch, forward, sets):
 def same(torch, got, want):
     """None, or what is wrong."""
     for x, y in zip(got, want):
-        wrong = base.close(torch, x.reshape(y.shape), y, 2e-2)
+        wrong = contest.close(torch, x.reshape(y.shape), y, 2e-2)
         if wrong:
             return wrong
     return None
@@ -235,37 +245,16 @@ def first_results(results, kernel):
     return [results] if not isinstance(results, (list, tuple)) else list(results)[:3 if "backward" in kernel else 1]
 
 
-def queued(torch, contender, n, sets, events):
-    events[0].record()
-    for i in range(n):
-        contender.enqueue(i % sets)
-    events[1].record()
-    events[1].synchronize()
-    return events[0].elapsed_time(events[1]) * 1e-3 / n
-
-
-def measure_queued(torch, contenders, sets, args, draw):
-    events = (torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True))
-    for c in contenders:
-        queued(torch, c, 2, sets, events)
-        c.n = max(1, int(args.round_ms * 1e-3 / queued(torch, c, 2, sets, events)))
-    for round_ in range(args.runs + 2):
-        for i in base.order(draw, len(contenders)):
-            seconds = queued(torch, contenders[i], contenders[i].n, sets, events)
-            if round_ >= 2:
-                contenders[i].samples.append(seconds)
-
-
 def contenders_of(torch, driver, plans, sets, args):
     """All that can run, checked; those that cannot have .why."""
     kernel = next(iter(plans.values()))["kernel"]
     made = []
     for name, plan in plans.items():
         kaio = Kaio(torch, driver, plan, sets)
-        made.append(base.Contender("kaio" if name == "kaio" else "kaio-sync", kaio.enqueue))
+        made.append(contest.Contender("kaio" if name == "kaio" else "kaio-sync", kaio.enqueue))
     want = first_results(made[0].enqueue(0), kernel)
     for name, function in rivals_of(torch, next(iter(plans.values())), sets, not args.no_compile):
-        rival = base.Contender(name, function)
+        rival = contest.Contender(name, function)
         made.append(rival)
         try:
             if "backward" in kernel:
@@ -286,11 +275,11 @@ def run_row(torch, driver, key, plans, args, l2):
     sets = make_sets(torch, plan, l2)
     made = contenders_of(torch, driver, plans, sets, args)
     alive = [c for c in made if not c.why]
-    draw = random.Random(base.ORDERS)
+    draw = random.Random(contest.ORDERS)
     if "backward" in key[0]:
-        measure_queued(torch, alive, len(sets), args, draw)
+        contest.measure_queued(torch, alive, len(sets), args, draw, 2, args.runs)
     else:
-        base.measure(torch, alive, len(sets), args, draw, 2, args.runs)
+        contest.measure(torch, alive, len(sets), args, draw, 2, args.runs)
     return made
 
 
@@ -304,9 +293,9 @@ def cells_of(key, plan, made):
             yield cell + ["", "", "", "", c.why]
             continue
         median = c.stats()[1]
-        low, high = base.between([x / y for x, y in zip(c.samples, made[0].samples)])
+        low, high = contest.between([x / y for x, y in zip(c.samples, made[0].samples)])
         yield cell + [f"{median * 1e6:.4g}", f"{rate[0] / median * rate[1]:.4g}" if rate[0] else "", rate[2],
-                      f"{low:.3f}{base.BETWEEN}{high:.3f}" if c is not made[0] else "", ""]
+                      f"{low:.3f}{contest.BETWEEN}{high:.3f}" if c is not made[0] else "", ""]
 
 
 HEAD = ["kernel", "case", "contender", "median us", "rate", "unit", "/ kaio", "why"]
@@ -314,7 +303,7 @@ HEAD = ["kernel", "case", "contender", "median us", "rate", "unit", "/ kaio", "w
 
 def time_all(torch, plans, args, begin):
     rows, wrong = [HEAD], False
-    driver = base.Driver()
+    driver = Driver()
     l2 = torch.cuda.get_device_properties(0).L2_cache_size
     args.stream = torch.cuda.Stream()
     print("  ".join(HEAD))
@@ -358,9 +347,7 @@ def read_options(argv):
     p.add_argument("--list", action="store_true")
     p.add_argument("--self-test", action="store_true", help="test what needs neither a GPU nor PyTorch")
     args = p.parse_args(argv)
-    if not args.bench:
-        built = os.path.join(base.HERE, "..", "build", "tools", "kaio-bench", "kaio-bench")
-        args.bench = built if os.path.exists(built) else "kaio-bench"
+    args.bench = args.bench or find_bench()
     return args
 
 
@@ -390,7 +377,7 @@ def main(argv):
         if args.list:
             print("\n".join(" ".join(key) for key in plans_of(args, keep)))
             return 0
-        torch = base.import_torch(args)
+        torch = contest.import_torch(args.cache)
         if torch.cuda.get_device_capability() != (9, 0) and args.target == "sm_90a":
             args.target = "sm_80"
         return 1 if time_all(torch, plans_of(args, keep), args, begin) else 0

@@ -3,6 +3,7 @@ PyTorch's stream over PyTorch's tensors. For tests/pytorch.py and its like."""
 
 import ctypes
 import math
+import os
 import struct
 
 PACK = {"i8": "b", "u8": "B", "bool": "B", "i16": "h", "u16": "H", "i32": "i", "u32": "I", "i64": "q", "u64": "Q",
@@ -14,6 +15,13 @@ def pack(type_, value):
     if type_ == "bf16":
         return struct.pack("<f", value)[2:4]
     return struct.pack("<" + PACK[type_], value)
+
+
+def find_bench():
+    """kaio-bench of a build beside the tests, or of PATH."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    built = [os.path.join(here, "..", d, "tools", "kaio-bench", "kaio-bench") for d in (".", "_b", "build")]
+    return next((b for b in built if os.access(b, os.X_OK)), "kaio-bench")
 
 
 class LaunchAttribute(ctypes.Structure):
@@ -130,9 +138,9 @@ def torch_type(torch, name):
 
 
 class Kaio:
-    """kaio's kernel over all sets."""
+    """kaio's kernel over all sets; into outputs of its own, or into those of another with the same sets."""
 
-    def __init__(self, torch, driver, row, inputs):
+    def __init__(self, torch, driver, row, inputs, outputs=None):
         plan = row.plan
         with open(plan["ptx"], "rb") as f:
             self.module = driver.load(f.read())
@@ -149,11 +157,13 @@ class Kaio:
         messages = torch.zeros(64, dtype=torch.uint8, device="cuda")
         temps["$messages"] = messages.data_ptr()
         self.keep.append(messages)
-        for data in inputs:
+        for k, data in enumerate(inputs):
             address, given, made = dict(temps), iter(data), []
+            theirs = iter(outputs[k]) if outputs else None
             for param in plan["params"]:
                 if param["mode"] == "out":
-                    tensor = torch.empty(param["shape"], dtype=torch_type(torch, param["type"]), device="cuda")
+                    tensor = next(theirs) if theirs else torch.empty(
+                        param["shape"], dtype=torch_type(torch, param["type"]), device="cuda")
                     tensor.view(torch.uint8).fill_(0xff) if tensor.dim() else tensor.fill_(-1)
                     made.append(tensor)
                 else:

@@ -428,12 +428,21 @@ static bool is_below(const struct lang_expr *low, const struct lang_expr *high)
            expr_same(low->sym->dims[0], high);
 }
 
+/* One end of a range, an i64 as indices are: a number by itself may be an i32. */
+static struct lang_expr *end_of(const struct parts *b, const struct lang_expr *e)
+{
+    struct lang_expr *own = again(b, e);
+    if (own)
+        check_convert(b->c, own, DT_I64);
+    return own;
+}
+
 /* How many values the index has; of a range that may end below its beginning not fewer than 0. */
 static struct lang_expr *count_of(const struct parts *b, const struct lang_symbol *r)
 {
-    struct lang_expr *n = again(b, r->dims[0]);
+    struct lang_expr *n = end_of(b, r->dims[0]);
     if (r->low)
-        n = binary(b, OP_SUB, n, again(b, r->low));
+        n = binary(b, OP_SUB, n, end_of(b, r->low));
     if (!n || (r->low ? is_from(r->dims[0], r->low) || is_below(r->low, r->dims[0])
                       : is_natural(r->dims[0])))
         return n;

@@ -1,8 +1,10 @@
 /* How far an intermediate's index runs, by how the intermediate is read: each subscript there that
- * is an index by itself says it, and all that do must agree. */
+ * is an index by itself says it, and all that do must agree. Where none is, sums of multiples of
+ * indices do: t[2 * i + p], where i runs to n and p to 2, needs the first 2 * n elements. */
 #include <config.h>
 
 #include "lang/equations_int.h"
+#include "lang/launch.h"
 
 /* Intermediates of which one is told by the reads of the next, and nodes that are looked at. */
 enum { DEPTH_MOST = 8, NODES_MOST = 1 << 18 };
@@ -12,6 +14,7 @@ struct uses {
     const struct equation_text *text;
     const char *name; /* the intermediate's */
     uint32_t rank, k; /* which of its subscripts */
+    bool sums;        /* is it looked for in sums of indices? */
     unsigned depth;
     size_t *nodes;
     struct lang_expr *extent; /* what the first one says, and where */
@@ -107,6 +110,66 @@ static void hear(struct uses *u, struct lang_expr *extent, struct span at)
     }
 }
 
+/* The largest value of a sum of indices, their multiples and numbers: many + c. */
+struct largest {
+    struct lang_expr *many; /* NULL: 0 */
+    int64_t c;
+    bool any; /* an index is part of it */
+};
+
+static bool largest_index(struct uses *u, const struct lang_equation *eq,
+                          const struct around *around, const char *name, struct largest *v)
+{
+    struct lang_expr *extent = extent_of(u, eq, around, name);
+    int64_t n;
+    if (!extent)
+        return false;
+    *v = lang_const_int(extent, &n) && n <= INT32_MAX ? (struct largest){NULL, n - 1, true}
+                                                      : (struct largest){extent, -1, true};
+    return true;
+}
+
+/* False: e is something else. */
+static bool largest_of(struct uses *u, const struct lang_equation *eq, const struct around *around,
+                       const struct lang_expr *e, struct largest *v)
+{
+    struct arena *a = u->c->a;
+    struct largest x, y;
+    int64_t n;
+    if (lang_const_int(e, &n)) {
+        *v = (struct largest){NULL, n, false};
+        return n >= 0 && n <= INT16_MAX;
+    }
+    if (e->kind == E_NAME)
+        return largest_index(u, eq, around, e->name, v);
+    if (e->kind != E_BINARY || (e->op != OP_ADD && e->op != OP_MUL) ||
+        !largest_of(u, eq, around, e->args[0], &x) || !largest_of(u, eq, around, e->args[1], &y))
+        return false;
+    if (e->op == OP_ADD) {
+        *v = (struct largest){x.many && y.many ? lx_add(a, x.many, y.many)
+                              : x.many         ? x.many
+                                               : y.many,
+                              x.c + y.c, x.any || y.any};
+        return true;
+    }
+    const struct largest *of = x.any ? &x : &y, *times = x.any ? &y : &x;
+    if (times->any || times->c == 0)
+        return false;
+    *v = (struct largest){of->many ? lx_mul(a, lx_int(a, times->c), of->many) : NULL,
+                          of->c * times->c, of->any};
+    return v->c >= -INT32_MAX && v->c <= INT32_MAX;
+}
+
+/* How far the subscript says that it runs; NULL: nothing is said. */
+static struct lang_expr *extent_of_sum(struct uses *u, const struct lang_equation *eq,
+                                       const struct around *around, const struct lang_expr *e)
+{
+    struct largest v;
+    if (!largest_of(u, eq, around, e, &v) || !v.any)
+        return NULL;
+    return v.many ? lx_add_int(u->c->a, v.many, v.c + 1) : lx_int(u->c->a, v.c + 1);
+}
+
 static void walk(struct uses *u, const struct lang_equation *eq, const struct around *around,
                  const struct lang_expr *e)
 {
@@ -114,8 +177,9 @@ static void walk(struct uses *u, const struct lang_equation *eq, const struct ar
     if (++*u->nodes > NODES_MOST)
         return;
     if (e->kind == E_INDEX && e->nargs == u->rank && strcmp(e->name, u->name) == 0 &&
-        e->args[u->k]->kind == E_NAME) {
-        struct lang_expr *extent = extent_of(u, eq, around, e->args[u->k]->name);
+        (u->sums ? !e->pad : e->args[u->k]->kind == E_NAME)) {
+        struct lang_expr *extent = u->sums ? extent_of_sum(u, eq, around, e->args[u->k])
+                                           : extent_of(u, eq, around, e->args[u->k]->name);
         if (extent)
             hear(u, extent, e->args[u->k]->span);
     }
@@ -125,14 +189,22 @@ static void walk(struct uses *u, const struct lang_equation *eq, const struct ar
         walk(u, eq, around, e->pad);
 }
 
-/* False: no read says it. */
-static bool by_uses(struct uses *u)
+static void look(struct uses *u)
 {
     for (size_t i = 0; i < u->text->v.n; i++) {
         const struct lang_equation *eq = u->text->v.v[i].eq;
         if (eq->sym && strcmp(eq->sym->name, u->name) != 0)
             walk(u, eq, NULL, eq->rhs);
     }
+}
+
+/* False: no read says it. */
+static bool by_uses(struct uses *u)
+{
+    look(u);
+    u->sums = !u->extent;
+    if (u->sums)
+        look(u);
     return u->extent != NULL;
 }
 

@@ -1,8 +1,8 @@
 lib_libkaiocore_la_SOURCES += \
 	lib/lower/access.h lib/lower/advice.h lib/lower/candidates.h lib/lower/costly.h lib/lower/explain.h lib/lower/extent.h lib/lower/inouts.h lib/lower/lift.h lib/lower/lower.h lib/lower/narrow.h lib/lower/option.h lib/lower/outline.h lib/lower/phases.h \
-	lib/lower/prefix.h lib/lower/report.h lib/lower/schedule.h lib/lower/stage.h lib/lower/strategies.def lib/lower/strategy.h lib/lower/tuned.h \
+	lib/lower/prefix.h lib/lower/regroup.h lib/lower/report.h lib/lower/schedule.h lib/lower/stage.h lib/lower/strategies.def lib/lower/strategy.h lib/lower/tuned.h \
 	lib/lower/variant.h lib/lower/access.c lib/lower/advice.c lib/lower/body.c lib/lower/candidates.c lib/lower/costly.c lib/lower/explain.c lib/lower/extent.c \
-	lib/lower/inouts.c lib/lower/lift.c lib/lower/lower.c lib/lower/naive.c lib/lower/narrow.c lib/lower/option.c lib/lower/outline.c lib/lower/prefix.c lib/lower/report.c lib/lower/schedule.c lib/lower/phases.c \
+	lib/lower/inouts.c lib/lower/lift.c lib/lower/lower.c lib/lower/naive.c lib/lower/narrow.c lib/lower/option.c lib/lower/outline.c lib/lower/prefix.c lib/lower/regroup.c lib/lower/report.c lib/lower/schedule.c lib/lower/phases.c \
 	lib/lower/shape.c lib/lower/stage.c lib/lower/stats.c lib/lower/tuned.c lib/lower/tuned_file.c \
 	lib/lower/variant.c \
 	lib/lower/cg/cg.h lib/lower/cg/inspect.h lib/lower/cg/library.h lib/lower/cg/sync.h lib/lower/cg/address.c \
@@ -21,7 +21,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lower/row/loop.c lib/lower/row/meet.c lib/lower/row/read.c lib/lower/row/reduce.c lib/lower/row/row.c \
 	lib/lower/row/scalar.c lib/lower/row/strategy.c lib/lower/row/walk.c \
 	lib/lower/reduce/reduce.h lib/lower/reduce/form.c lib/lower/reduce/loops.c lib/lower/reduce/place.c \
-	lib/lower/reduce/plan.c lib/lower/reduce/reduce.c lib/lower/reduce/tile.c \
+	lib/lower/reduce/open.c lib/lower/reduce/plan.c lib/lower/reduce/reduce.c lib/lower/reduce/tile.c \
 	lib/lower/reduce/strategy.c lib/lower/reduce/sweep.c lib/lower/reduce/value.c lib/lower/reduce/walk.c \
 	lib/lower/scan/scan.h lib/lower/scan/column.c lib/lower/scan/form.c lib/lower/scan/look.c lib/lower/scan/plan.c lib/lower/scan/row.c \
 	lib/lower/scan/strategy.c lib/lower/scan/value.c \
@@ -30,12 +30,12 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lower/chain/mma.h lib/lower/chain/wgmma.h lib/lower/chain/fits.c lib/lower/chain/items.c lib/lower/chain/load.c lib/lower/chain/turn.c lib/lower/chain/sheets.c lib/lower/chain/wgmma.c \
 	lib/lower/matmul/matmul.h lib/lower/matmul/plan.h lib/lower/matmul/choose.c lib/lower/matmul/choose_wgmma.c \
 	lib/lower/matmul/cost.c lib/lower/matmul/cost_wgmma.c lib/lower/matmul/exact.c lib/lower/matmul/boxes.c lib/lower/matmul/expand.c \
-	lib/lower/matmul/factor.c lib/lower/matmul/fold.c lib/lower/matmul/form.c lib/lower/matmul/gather.c lib/lower/matmul/matmul.c lib/lower/matmul/mixed.c lib/lower/matmul/pairs.c \
+	lib/lower/matmul/factor.c lib/lower/matmul/fold.c lib/lower/matmul/form.c lib/lower/matmul/gather.c lib/lower/matmul/matmul.c lib/lower/matmul/mend.c lib/lower/matmul/mixed.c lib/lower/matmul/pairs.c \
 	lib/lower/matmul/parts.c lib/lower/matmul/plan.c lib/lower/matmul/prefetch.c lib/lower/matmul/rows.c lib/lower/matmul/split.c \
-	lib/lower/matmul/store.c lib/lower/matmul/strategy.c lib/lower/matmul/term.c lib/lower/matmul/tile.c lib/lower/matmul/turn.c \
+	lib/lower/matmul/store.c lib/lower/matmul/strategy.c lib/lower/matmul/term.c lib/lower/matmul/tile.c lib/lower/matmul/turn.c lib/lower/matmul/turn_worth.c \
 	lib/lower/simt/simt.h lib/lower/simt/bring.c lib/lower/simt/simt.c lib/lower/simt/thin.c \
 	lib/lower/mma/as_f16.c lib/lower/mma/copy.c lib/lower/mma/frag.c lib/lower/mma/fragment.c \
-	lib/lower/mma/fragment.h lib/lower/mma/mma.c lib/lower/mma/mma.h lib/lower/mma/parts.c \
+	lib/lower/mma/fragment.h lib/lower/mma/mma.c lib/lower/mma/mma.h lib/lower/mma/parts.c lib/lower/mma/range.c \
 	lib/lower/mma/products.c lib/lower/mma/products.h lib/lower/mma/sums.c \
 	lib/lower/wgmma/box.c lib/lower/wgmma/box.h lib/lower/wgmma/columns.c lib/lower/wgmma/convert.c \
 	lib/lower/wgmma/epilogue.c lib/lower/wgmma/fits.c lib/lower/wgmma/gather.c lib/lower/wgmma/held.c lib/lower/wgmma/load.c \

@@ -7,7 +7,8 @@
  * float operation is written with its rounding, and the emitter alone decides where a product and a
  * sum become one fma. It does so for a*b + c, c + a*b, a*b - c and c - a*b of one type, where the
  * product is written right there (not behind a cast or a name); of two products it takes the left
- * one. math: strict contracts nothing, and takes no variant of a function for results that are
+ * one. The product that is the term of a sum is added by one fma, whatever math: says. math: strict
+ * contracts nothing else, and takes no variant of a function for results that are
  * rounded to 16 bits at once. math: fast also allows approximations.
  *
  * The words that lib/lower uses for its own things:

@@ -139,7 +139,7 @@ static struct lang_expr *copy(struct cg *g, const struct lang_expr *e,
 /* The prefix that stands for e. */
 static struct lang_expr *prefix_of(struct cg *g, const struct lang_expr *e, const struct cut *c)
 {
-    const struct lang_expr *cond = e->args[0];
+    const struct lang_expr *wide = e->args[0], *cond = inspect_strip(wide);
     struct lang_symbol *from = e->index[0], *to = ARENA_NEW(g->a, struct lang_symbol);
     *to = *from;
     to->dims = ARENA_ARRAY(g->a, 1, struct lang_expr *);
@@ -153,6 +153,12 @@ static struct lang_expr *prefix_of(struct cg *g, const struct lang_expr *e, cons
         term->args[1] = cond->args[1];
         term->args[2] = cond->args[2];
     }
+    if (wide != cond) {
+        struct lang_expr *inner = term;
+        term = lx_operand(g->a, wide);
+        term->args = ARENA_ARRAY(g->a, 1, struct lang_expr *);
+        term->args[0] = inner;
+    }
     struct lang_expr *all = lx_operand(g->a, e);
     all->args = ARENA_ARRAY(g->a, 1, struct lang_expr *);
     all->args[0] = copy(g, term, from, to);
@@ -165,10 +171,11 @@ static void narrow(const struct narrow *n, const struct lang_expr *e)
 {
     struct cg *g = n->g;
     const struct lang_symbol *k = e->index[0];
-    const struct lang_expr *cond = e->args[0];
+    /* f16 and its kin are widened around the condition */
+    const struct lang_expr *wide = e->args[0], *cond = inspect_strip(wide);
     struct cut c = {0};
     int64_t low = 0;
-    if (e->nindex != 1 || cond->kind != E_COND ||
+    if (e->nindex != 1 || cond->kind != E_COND || (wide != cond && wide->args[0] != cond) ||
         (k->low && (!lang_const_int(k->low, &low) || low)) ||
         !is_nothing(e->reduce, cond->args[2]) || !find_cut(n, cond->args[0], k, &c) ||
         depends(cond->args[1], c.at) || (c.rest && depends(c.rest, c.at)))

@@ -11,6 +11,7 @@
 #include "lower/outline.h"
 #include "lower/phases.h"
 #include "lower/prefix.h"
+#include "lower/regroup.h"
 #include "lower/schedule.h"
 
 enum { MOST_OUTPUTS = 64, MOST_RANK = 8 };
@@ -446,7 +447,7 @@ static struct choice chosen(struct cg *g, const struct strategy *st, const struc
     const struct choice how = {st, schedule_analyse(g, st, s, &why)};
     if (!how.form)
         cg_error(g, schedule_span(g, "strategy"), "strategy '%s' does not fit: %s", st->name,
-                 buf_text(&why));
+                 why.len ? buf_text(&why) : "it is for something else altogether");
     return how;
 }
 
@@ -473,7 +474,9 @@ static bool lower_group(struct stages *p, struct group *gr, const struct lang_sy
 {
     enum { MOST_DEPTH = 64 };
     struct cg *g = p->g;
-    const char *entry = part ? lower_entry_name(p->g, part->name) : g->spec->name;
+    const char *entry = part         ? lower_entry_name(p->g, part->name)
+                        : g->is_rest ? lower_entry_name(p->g, "rest")
+                                     : g->spec->name;
     const struct lower_stage *s = stage_of(g, gr->eq, gr->n, entry);
     *VEC_PUSH(g->a, &g->entries) = entry;
     gr->done = true;
@@ -664,10 +667,30 @@ static bool store_phases(struct stages *p)
     return true;
 }
 
+/* The same by other launches, for the sizes that those so far are not for. */
+static bool lower_rest(struct stages *p)
+{
+    struct cg *g = p->g;
+    struct lang_expr *const none = lx_int(g->a, 0);
+    const size_t first = g->contract->launches.n;
+    p->groups = group_outputs(g);
+    g->is_rest = true;
+    g->homes.n = 0;
+    lower_explain(g, "%s: where not %s\n", g->spec->name, lang_expr_text(g->a, g->covered));
+    if (!lower_groups(p))
+        return false;
+    for (size_t i = first; i < g->contract->launches.n; i++) {
+        struct contract_launch *l = &g->contract->launches.v[i];
+        l->grid[0] = lx_select(g->a, g->covered, none, l->grid[0] ? l->grid[0] : lx_int(g->a, 1));
+    }
+    return true;
+}
+
 bool stages_lower(struct cg *g)
 {
-    struct stages p = {.g = g, .groups = group_outputs(g)};
     bool good, done = false;
+    regroup_axes(g);
+    struct stages p = {.g = g, .groups = group_outputs(g)};
     explain_equations(g);
     narrow_reductions(g);
     lift_reductions(g);
@@ -675,6 +698,8 @@ bool stages_lower(struct cg *g)
     if (!good || (!p.named && !store_phases(&p)) || !lower_whole(&p, &done))
         return false;
     if (!done && !(p.named ? lower_naively(&p) : lower_groups(&p)))
+        return false;
+    if (g->covered && !lower_rest(&p))
         return false;
     return p.used || g->spec->schedule.n == 0 || schedule_refuse(g, p.last);
 }

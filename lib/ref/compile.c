@@ -419,6 +419,16 @@ static bool is_short(const struct node *n)
            n->eval == eval_tf32_cut;
 }
 
+/* The product that is a sum's term, of whatever sign. */
+static struct node *product_of(struct node *n, const struct lang_expr *e)
+{
+    while (e->kind == E_UNARY && n->eval == eval_fneg) {
+        e = e->args[0];
+        n = n->args[0];
+    }
+    return e->kind == E_BINARY && n->eval == eval_fmul ? n : NULL;
+}
+
 /* The product of two such is exact, and what adds it up does not round it on its own, whatever
  * math: says: not to infinity either where f32 has no room for it. */
 static void mark_exact(struct node *n)
@@ -472,8 +482,12 @@ static struct node *reduce(struct compiler *c, const struct lang_expr *e)
         r->sums.truncation = r->sums.products = r->sums.weights = 0;
     if (r->kind == RED_SUM) {
         mark_term(r->body);
-        if (c->p->in->spec->math == MATH_STRICT)
+        if (c->p->in->spec->math == MATH_STRICT) {
+            struct node *product = product_of(r->body, e->args[0]);
             mark_exact(r->body);
+            if (product) /* one fma adds it */
+                product->rounded = false;
+        }
         r->rough = c->p->sums.truncation > 0;
         r->rescaled = ref_rescale(c, r);
         r->scaled = r->rescaled || has_scale(r, r->body);
@@ -565,6 +579,8 @@ static bool compile_equation(struct program *p, struct equation *eq, struct diag
     eq->pointwise = s->is_recurrence && reads_own_place(s, s->rhs, s->component);
     bool is_buffer = s->sym->kind == SYM_BUFFER;
     eq->rhs = compile(&c, is_buffer ? unstored(s->rhs) : s->rhs);
+    if (eq->rhs && is_buffer && dtype_is_float(s->sym->type) && dtype_bits(s->sym->type) <= 16)
+        ref_rescale_stored(&c, eq->rhs);
     return eq->rhs != NULL;
 }
 

@@ -31,5 +31,7 @@ struct node *ref_inline_local(struct compiler *c, const struct lang_expr *e);
 /* rescale.c: whether the sum's terms have exponentials of differences from a maximum as factors;
  * those are widened by what it may do to them that the maximum is not known yet. */
 bool ref_rescale(struct compiler *c, struct reduce *r);
+/* The same of a quotient that is stored in 16 bits or fewer. */
+void ref_rescale_stored(struct compiler *c, struct node *n);
 
 #endif

@@ -336,7 +336,9 @@ static double propagate2(const struct node *n, double x, double ex, double y, do
         const double left = fmin(x, 0) - ex; /* of elu no further than -1 */
         const double far = n->src->fn == FN_ELU ? fmin(1, -left) : -left;
         const double slope = fmax(1, fabs(y) + ey);
-        return (ex > 0 ? slope * ex : 0) + (far > 0 ? far * ey : 0);
+        if (isinf(far) && ex == 0 && fabs(y) > ey) /* -inf stays infinite by any such slope */
+            return 0;
+        return (ex > 0 ? slope * ex : 0) + (far > 0 && ey > 0 ? far * ey : 0);
     }
     if (!corners_bound(n, x, ex, y, ey))
         return n->src->fn == FN_FMOD && isfinite(r) ? 2 * (fabs(y) + ey) : INFINITY;

@@ -69,6 +69,13 @@ double ref_reach(const struct frame *f, const struct reduce *r, const struct nod
     if (n->eval == eval_fmul)
         return ref_reach(f, r, n->args[0], lane, raised) *
                ref_reach(f, r, n->args[1], lane, raised);
+    if (n->eval == eval_fcond) {
+        const struct vec *c = &f->slot[n->args[0]->slot];
+        const uint32_t is = c->i[lane] ? 1 : 2;
+        const double reach = ref_reach(f, r, n->args[is], lane, raised);
+        return c->e[lane] > 0 ? larger(reach, ref_reach(f, r, n->args[3 - is], lane, raised))
+                              : reach;
+    }
     if (n->eval == eval_fdiv) {
         const struct vec *d = &f->slot[n->args[1]->slot];
         double least = fabs(d->v[lane]) - d->e[lane];

@@ -112,7 +112,7 @@ static void sum_term(struct acc *a, int l, double v, double e, double precision)
     double s = a->s[l] + v;
     a->c[l] += fabs(a->s[l]) >= fabs(v) ? (a->s[l] - s) + v : (v - s) + a->s[l];
     a->s[l] = s;
-    a->m[l] += isfinite(fabs(v) + e) ? fabs(v) + e : 0;
+    a->m[l] += isfinite(v) && isfinite(e) ? fabs(v) + e : 0; /* infinite beyond f64 */
     a->up[l] += v > 0 && isfinite(v) ? v : 0;
     a->es[l] += e;
     a->n[l] += v != 0 || e != 0; /* adding a zero rounds nothing */
@@ -417,6 +417,8 @@ static void prod_result(const struct reduce *r, const struct acc *a, int l, doub
         *e = certain ? 0 : INFINITY;
         return;
     }
+    /* infinite on the way alone, which small factors in another order might prevent */
+    const bool passed = isinf(*v) && !(a->met[l] & MET_INF) && a->sure[l] < 1;
     double near = r->round.f32 ? (double)(float)*v : *v;
     double smallest = r->round.f32 ? 0x1p-126 : 0x1p-1022; /* below it digits are lost */
     bool exact = a->quantum[l] > 0 && near == *v;
@@ -427,7 +429,8 @@ static void prod_result(const struct reduce *r, const struct acc *a, int l, doub
     ref_range(&r->round, v, e);
     bool overflows = a->top[l] >= r->round.limit, underflows = a->sure[l] < smallest;
     /* an overflow that the result does not have, or digits lost and then magnified */
-    if ((overflows && (isfinite(*v) || underflows)) || (underflows && (a->top[l] > 1 || isinf(*v))))
+    if (passed || (overflows && (isfinite(*v) || underflows)) ||
+        (underflows && (a->top[l] > 1 || isinf(*v))))
         *e = INFINITY;
 }
 

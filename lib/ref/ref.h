@@ -80,9 +80,10 @@
  *     e^-inf counts), but for the variants for 16-bit results.
  *   - T(a op b), an explicit conversion to the operation's own type, is a rounding point: exact
  *     operands give the correctly rounded value with e = 0 (IEEE arithmetic, bit for bit). Under
- *     math: strict every +, -, *, /, sqrt and fma is one as it stands, but for a sum's products of
- *     factors that have 12 bits at most: f32 has all of these, and tensor cores and fma add them
- *     without another rounding. One that is too large for f32 may not be infinite then.
+ *     math: strict every +, -, *, /, sqrt and fma is one as it stands, but for the product that is
+ *     a sum's term, which one fma adds, and for those of factors that have 12 bits at most wherever
+ *     in a sum's term: f32 has all of these, and tensor cores and fma add them without another
+ *     rounding. One that is too large for f32 may not be infinite then.
  *   - a comparison whose operands are nearer than their errors is undecided: both sides are
  *     evaluated and the result covers both. Conversions to integers and floor, ceil, trunc, round,
  *     rint cover what v - e .. v + e gives.

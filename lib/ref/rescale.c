@@ -105,6 +105,30 @@ static struct lang_expr *wide(struct compiler *c, const struct lang_expr *e, str
     return to;
 }
 
+static struct lang_expr *one(struct compiler *c, const struct lang_expr *e)
+{
+    struct lang_expr *to = ARENA_NEW(c->p->arena, struct lang_expr);
+    *to = (struct lang_expr){.kind = E_FLOAT, .type = DT_F64, .span = e->span, .fval = 1};
+    return to;
+}
+
+/* A divisor where it makes more of what it divides. One that is large, as the total of a softmax,
+ * may come after the sum, so that the sum is of more. */
+static struct lang_expr *small(struct compiler *c, struct lang_expr *e)
+{
+    struct lang_expr *to = ARENA_NEW(c->p->arena, struct lang_expr);
+    *to = (struct lang_expr){.kind = E_CALL,
+                             .type = DT_F64,
+                             .span = e->span,
+                             .fn = FN_MIN,
+                             .name = lang_builtin_name(FN_MIN),
+                             .nargs = 2};
+    to->args = ARENA_ARRAY(c->p->arena, 2, struct lang_expr *);
+    to->args[0] = e;
+    to->args[1] = one(c, e);
+    return to;
+}
+
 static struct lang_expr *bare(struct compiler *c, struct lang_expr *e);
 
 static struct lang_expr *bare_or_it(struct compiler *c, struct lang_expr *e)
@@ -127,9 +151,9 @@ static struct lang_expr *bare(struct compiler *c, struct lang_expr *e)
         return x ? x : y;
     if (!x && !y)
         return NULL;
-    struct lang_expr *one = ARENA_NEW(c->p->arena, struct lang_expr);
-    *one = (struct lang_expr){.kind = E_FLOAT, .type = DT_F64, .span = e->span, .fval = 1};
-    return wide(c, e, x ? x : one, y ? y : one);
+    if (y && e->kind == E_BINARY && e->op == OP_DIV)
+        y = small(c, y);
+    return wide(c, e, x ? x : one(c, e), y ? y : one(c, e));
 }
 
 /* Can it be computed here, once more? */
@@ -182,7 +206,8 @@ void eval_rescaled(struct frame *f, const struct node *n, const uint8_t *mask)
         o->e[l] = e;
         if (!mask[l] || !isfinite(v) || !isfinite(e) || (!rounded && is_certain(before, l)))
             continue;
-        const double steps = v > 0 ? n->round.unit * v * fabs(log(v)) : 0;
+        const double scaled = n->ulp > 0 ? 2 * n->ulp + fabs(log(v)) / 2 : fabs(log(v));
+        const double steps = v > 0 ? n->round.unit * v * scaled : 0;
         /* what T(p) is off p itself */
         const double own = rounded ? unit * (v + e) + tiny : fabs(a->v[l] - before->v[l]);
         o->e[l] = e + steps + own + unit * (v + e) + tiny;
@@ -234,6 +259,19 @@ static bool wrap(struct compiler *c, const struct reduce *r, struct node **n, bo
     for (uint32_t k = x->eval == eval_fcond; k < x->nargs; k++)
         any |= wrap(c, r, &x->args[k], half || (x->eval == eval_fmul && is_half(x->args[1 - k])));
     return any;
+}
+
+/* The exponentials of x that a sum divides, where the quotient is rounded to 16 bits at once: they
+ * may be 2 + |x|/4 ulp off. */
+void ref_rescale_stored(struct compiler *c, struct node *n)
+{
+    static const struct reduce none;
+    static const double ulp = 2;
+    if (n->eval == eval_fdiv && wrap(c, &none, &n->args[0], false))
+        n->args[0]->ulp = n->args[0]->eval == eval_rescaled ? ulp : n->args[0]->ulp;
+    else if (n->eval == eval_fmul || n->eval == eval_fneg || n->eval == eval_fcond)
+        for (uint32_t k = n->eval == eval_fcond; k < n->nargs; k++)
+            ref_rescale_stored(c, n->args[k]);
 }
 
 bool ref_rescale(struct compiler *c, struct reduce *r)

@@ -351,6 +351,15 @@ void plan_for(struct run *r, const struct device_ops *ops, struct device *dev)
         r->multiprocessors = info.multiprocessors;
 }
 
+bool run_skips(struct run *r, const struct contract_launch *l)
+{
+    int64_t n;
+    for (uint32_t i = 0; i < 3; i++)
+        if (l->grid[i] && run_eval(r, l->grid[i], &n) && n == 0)
+            return true;
+    return false;
+}
+
 bool plan_make(struct run *r, const struct ptx_module *m, struct plan *plan)
 {
     const struct contract *c = r->contract;

@@ -119,6 +119,8 @@ enum { RUN_MULTIPROCESSORS = 132 };
 /* d is kept and used by every later call. Dimensions that were fixed at emission are known from the
  * start. */
 struct run *run_new(struct arena *a, const struct contract *c, struct diags *d);
+/* Has the launch no blocks for the sizes at hand, so that it is skipped? */
+bool run_skips(struct run *r, const struct contract_launch *l);
 struct run_param *run_find_param(struct run *r, const char *name); /* NULL if absent */
 struct run_dim *run_find_dim(struct run *r, const char *name);
 

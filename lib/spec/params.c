@@ -97,8 +97,11 @@ static bool check_dim(struct param_reader *p, const struct lang_symbol *sym, uin
 bool params_check_constant_dim(struct diags *d, const struct lang_symbol *sym, uint32_t k)
 {
     int64_t v;
-    if (!lang_const_int(sym->dims[k], &v))
-        return true;
+    const struct lang_expr *e = sym->dims[k];
+    if (!lang_const_int(e, &v)) /* what is not computed at launch is a number that i64 has not */
+        return e->kind != E_INT ||
+               diag_error(d, e->span, "a dimension of %llu is out of range (1 to %u)",
+                          (unsigned long long)e->ival, UINT32_MAX);
     if (v < 1 || v > UINT32_MAX)
         return diag_error(d, sym->dims[k]->span, "a dimension of %lld is out of range (1 to %u)",
                           (long long)v, UINT32_MAX);

@@ -67,6 +67,60 @@ tile: [128, 64, 64], stages: 4, cluster: 2, blocks: 2
 tile: [64, 64, 64], stages: 4, split: 2
 tile: [128, 64, 128], stages: 3, blocks: 2
 END
+    # two warpgroups that end a tile one after the other go on, though windows that threads copy are handed over later
+    for n in 3 6; do
+        cat >k.yaml <<END
+kernel: k
+params: {x: 'in f16[n, h, w, c]', k: 'in f16[f, 3, 3, c]', y: 'out f16[n, h, w, f]'}
+compute: y[b,i,j,o] = sum[u,v,d](pad(x[b, i + u - 1, j + v - 1, d], 0) * k[o,u,v,d])
+schedule: {windows: threads, tile: [128, 16, 64], stages: $n, cluster: [2, 1], blocks: 2}
+END
+        run -0 kaio-verify --run -d cpu -t sm_90a --check --code=fixed --fill=normal k.yaml n=2 h=12 w=12 c=64 f=16
+    done
+}
+
+@test "images of many pixels are the rows of tiles, as long as subscripts fit; else --explain says why not" {
+    sed -n '1,/^---/{/^---/d;p}' "$data" >k.yaml
+    run -0 kaio-emit -t sm_90a --explain -v -D n=8192 -D h=256 -D w=256 -D c=16 -D f=16 -D r=3 -D s=3 k.yaml
+    [[ $output == *"rows b.i.j < 536870912"* && $output == *"tiles"* && $output != *"one thread for each"* ]]
+    run -0 kaio-emit -t sm_90a --explain -v -D n=40000 -D h=256 -D w=256 -D c=16 -D f=16 -D r=3 -D s=3 k.yaml
+    [[ $output == *"not by tiles: more than 2000000000 rows, columns or terms"*"one thread for each"* ]]
+}
+
+@test "channels of groups that are counted by one axis, o / f * c + d, are products for each group" {
+    cat >g.yaml <<'END'
+kernel: planes
+params: {x: 'in f16[n, g * c, h, w]', k: 'in f16[g * f, c, 3, 3]', y: 'out f16[n, g * f, h, w]'}
+compute: |
+  y[b,o,i,j] = sum[d,u,v](pad(x[b, o / f * c + d, i + u - 1, j + v - 1], 0) * k[o,d,u,v])
+cases: {a: {n: 2, g: 3, c: 8, f: 9, h: 4, w: 5}, b: {n: 1, g: 2, c: 5, f: 4, h: 3, w: 6}}
+---
+kernel: pixels
+params: {x: 'in f16[n, h, w, 24]', k: 'in f16[36, 3, 3, 8]', bias: 'in f32[36]', y: 'out f16[n, h, w, 36]', z: 'out f16[n, h, w, 36]'}
+compute: |
+  s[b,i,j,o] = sum[u,v,d](pad(x[b, i + u - 1, j + v - 1, d + 8 * (o / 12)], 0) * k[o,u,v,d]) + bias[o]
+  y[b,i,j,o] = relu(s[b,i,j,o])
+  z[b,i,j,o] = f16(o % 12 + o)
+cases: {a: {n: 2, h: 4, w: 5}}
+---
+kernel: other_pad
+params: {x: 'in f32[n, 2 * c, l]', k: 'in f32[g * f, c, 3]', y: 'out f32[n, g * f, l]'}
+compute: |
+  y[b,o,i] = sum[d,u](tf32(pad(x[b, o / f * c + d, i + u - 1], 7)) * tf32(k[o,d,u]))
+cases: {a: {n: 2, g: 3, c: 4, f: 5, l: 9}}
+END
+    run -0 kaio-emit -t sm_90a --explain -v g.yaml
+    [ "$(grep -c ': strategy matmul' <<<"$output")" -eq 3 ]
+    [[ $output == *"rows o < f, columns i.j < h * w, terms u.v.d < 3 * (3 * c); for each b < n, o_group < g"* ]]
+    for target in sm_80 sm_90a; do
+        run -0 kaio-verify --run -d cpu --check -t $target ${KAIO_QUICK:+--code=generic --fill=normal} g.yaml
+    done
+    # where a group's filters may leave a rest it is one axis still
+    sed 's/g \* f/f/; s/g \* f/f/; s,o / f,o / 4,' g.yaml | sed '/^---/,$d' >rest.yaml
+    run -0 kaio-emit -t sm_90a --explain -v rest.yaml
+    [[ $output != *o_group* ]]
+    run -0 kaio-emit -t sm_90a --explain -v -D f=12 rest.yaml
+    [[ $output == *"o_group < 3"* ]]
 }
 
 @test "a condition that makes terms 0 makes a factor 0 of integers, which are never infinite" {
@@ -232,9 +286,51 @@ END
     [[ $output == *"terms u.v.d < 196;"*"left, as it is but for bits that are left out: tf32_rz(k["* ]]
     planes 2 f16_of_f32 '{turn: yes}' >k.yaml
     # shellcheck disable=SC2086
-    run -0 kaio-emit -t sm_90a --explain -v $size k.yaml
-    [[ $output == *"'x' is turned in a launch of its own: 1048576 bytes"* ]] # 8 of f16
+    run -0 kaio-emit -t sm_90a --explain -v ${size/c=3/c=9} k.yaml
+    [[ $output == *"'x' is turned in a launch of its own: 2097152 bytes"* ]] # 16 of f16
     [[ $output == *"1 product of f16, summed as f32"*"left, as it is: k["* ]]
+}
+
+@test "a row of a window with few channels comes to lie side by side as a whole" {
+    cat >rows.yaml <<'END'
+kernel: line
+params: {x: 'in f16[n, 3, l]', k: 'in f16[f, 3, 5]', y: 'out f16[n, f, (l + 1) / 2]'}
+compute: 'y[b,o,i] = sum[d,u](pad(x[b, d, 2*i + u - 2], 0) * k[o,d,u])'
+schedule: {turn: yes}
+cases: {a: {n: 3, l: 19, f: 9}}
+---
+kernel: backwards
+params: {x: 'in bf16[n, h, w, 2]', k: 'in bf16[2, 3, 4, f]', y: 'out f32[n, h, w, f]'}
+compute: 'y[b,i,j,o] = sum[u,v,d](pad(x[b, i - u + 1, j - 2*v + 3, d], 0) * k[d,u,v,o])'
+schedule: {turn: yes}
+cases: {a: {n: 2, h: 5, w: 7, f: 17}}
+---
+kernel: no_border
+params: {x: 'in f32[n, 3, h, w]', k: 'in f32[f, 3, 3, 3]', bias: 'in f32[f]', y: 'out f32[n, f, h - 2, w - 2]'}
+compute: 'y[b,o,i,j] = relu(sum[d,u,v](tf32(x[b, d, i + u, j + v]) * tf32(k[o,d,u,v])) + bias[o])'
+schedule: {turn: yes}
+cases: {a: {n: 2, h: 6, w: 9, f: 24}}
+---
+kernel: bytes
+params: {x: 'in i8[n, h, w, 3]', k: 'in i8[f, 3, 3, 3]', y: 'out i32[n, h, w, f]'}
+compute: 'y[b,i,j,o] = sum[u,v,d](pad(x[b, i + u - 1, j + v - 1, d], 0) * k[o,u,v,d])'
+schedule: {turn: yes}
+cases: {a: {n: 2, h: 5, w: 7, f: 12}}
+---
+kernel: volume
+params: {x: 'in f16[n, 1, e, h, w]', k: 'in f16[f, 1, 3, 2, 3]', y: 'out f16[n, f, e, h - 1, w]'}
+compute: 'y[b,o,l,i,j] = sum[d,t,u,v](pad(x[b, d, l + t - 1, i + u, j + v - 1], 0) * k[o,d,t,u,v])'
+schedule: {turn: yes}
+cases: {a: {n: 1, e: 3, h: 4, w: 5, f: 9}}
+END
+    run -0 kaio-emit -t sm_90a --explain -v rows.yaml
+    [[ $output == *"terms u_d < 16;"*"terms u.v_d < 24"*"terms u.v_d < 36;"*"terms u.v_d < 48"*"terms t.u.v_d < 48;"* ]]
+    for target in sm_80 sm_90a; do
+        run -0 kaio-verify --run -d cpu --check -t $target ${KAIO_QUICK:+--code=generic --fill=normal} rows.yaml
+    done
+    # the 3 channels of an image's pixels, without being told
+    run -0 kaio-emit -t sm_90a --explain -v -D T=f16 -D n=64 -D h=224 -D w=224 -D f=64 "$KAIO_SRCDIR/specs/conv/conv2d_stem.yaml"
+    [[ $output == *"turned in a launch of its own"*"terms u.v_d < 168"* ]]
 }
 
 @test "'turn' is refused where nothing can be turned" {

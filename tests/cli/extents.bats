@@ -81,6 +81,9 @@ same_as_written() { # EQUATIONS WITH-RANGES
         $'t[r, i < h] = pad(x[r, i + 1], 0)\nv[r,i] = t[r,i] * 2\ny[r,j] = v[r,j] + 1'
     # softmax's index is one around it
     same_as_written $'t[r,i] = x[r, 0] * f32(i)\ny[r,j] = softmax[j](t[r,j])' $'t[r, i < h] = x[r, 0] * f32(i)\ny[r,j] = softmax[j](t[r,j])'
+    # where none reads by an index alone, sums of indices say it: two rows of y for each window of t
+    same_as_written $'t[r,i] = pad(x[r, i + 1], 0)\ny[r,j] = max[p in 0..3](t[r, 2 * j + p]) + t[r, 1]' \
+        $'t[r, i < 2 * h + 1] = pad(x[r, i + 1], 0)\ny[r,j] = max[p in 0..3](t[r, 2 * j + p]) + t[r, 1]'
     # neither a range that depends on an index nor one that begins elsewhere says anything
     for range in 'q < j + 1' 'q in 1..h'; do
         printf 'kernel: k\nparams:\n  x: in f32[n, h]\n  y: out f32[n, h]\ncompute: |\n  t[r,i] = pad(x[r, i + 1], 0)\n  y[r,j] = sum[%s](t[r,q])\n' \
@@ -88,4 +91,21 @@ same_as_written() { # EQUATIONS WITH-RANGES
         run -2 kaio-emit k.yaml
         [[ $output == *"nothing says how far 'i' runs"* ]]
     done
+}
+
+@test "a pooling behind a sum over a window needs no range written" {
+    cat >k.yaml <<'END'
+kernel: pool
+params: {x: 'in f32[n, w]', k: 'in f32[3]', y: 'out f32[n, m]'}
+dims: {m: (w - 2) / 2}
+compute: |
+  t[b,i] = relu(sum[u](x[b, i + u] * k[u]))
+  y[b,i] = max[p in 0..2](t[b, 2 * i + p])
+cases: {even: {n: 3, w: 12}, odd: {n: 2, w: 15}}
+END
+    run -0 kaio-verify --run -d cpu --check k.yaml
+    [[ $output == *"passed, 0 failed, 0 skipped" ]]
+    sed 's/2 \* i + p/2 * i - p/' k.yaml >minus.yaml # which begins before the first element
+    run -2 kaio-emit minus.yaml
+    [[ $output == *"nothing says how far 'i' runs"* ]]
 }

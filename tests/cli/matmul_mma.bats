@@ -234,7 +234,7 @@ END
     [[ $output == *"//@ truncation: '"*" ? 144 : 0'"$'\n'* && $output == *"//@ products: '"*" ? 24 : 0'"$'\n'* ]]
 }
 
-@test "f32 in parts of tf32: infinities as they are, which blocks multiply again with care" {
+@test "f32 in parts of tf32: infinities as they are, whose sums fma makes" {
     for target in sm_80 sm_90; do
         spec f32 nn 'tile: [64, 64, 16], warps: [1, 2], stages: 3'
         sed -i 's/mma: sync/mma: tf32x3/' k.yaml
@@ -246,11 +246,45 @@ END
         [ "$(tail -c +129 c.npy | od -An -v -tx4 -w4 | sort -u)" = ' ff800000' ]
         run -0 kaio-verify --run -d cpu --check -t $target --fill=edge k.yaml m=70 n=64 k=68
     done
-    # without care a third less
-    [ "$(grep -c 'bar.red.or.pred' k.ptx)" -eq 1 ]
-    [ "$(grep -c 'min.xorsign.abs' k.ptx)" -gt 0 ]
-    run count min.xorsign.abs
-    [ "$output" -gt 0 ] # in the second loop, the last that is counted
+}
+
+@test "f32 goes in parts where that is as good as fma and faster, and what is too small for parts as by fma" {
+    m=72 n=136 k=200 target=sm_80
+    parts() {
+        kaio-emit --explain -D m=$m -D n=$n -D k=$k "$@" | grep -q 'mma.sync of tf32 in parts'
+    }
+    for layout in $layouts; do
+        local a=(m k) b=(k n) of_a=j of_b=i
+        [[ $layout != t? ]] || a=(k m) of_a=i
+        [[ $layout != ?t ]] || b=(n k) of_b=j
+        # all of one factor small; small ones beside large ones, where the sum is large
+        while read -r down up_a up_b; do
+            factors ${!a[0]} ${!a[1]} $of_a 1 "$down" "$up_a" a.npy
+            factors ${!b[0]} ${!b[1]} $of_b 2 "$up_b" 1 b.npy
+            multiplied $layout parts.npy 'schedule: {split: 1}'
+            multiplied $layout fma.npy 'schedule: {mma: fma, split: 1}'
+            cmp parts.npy fma.npy
+            multiplied $layout parts.npy \
+                'schedule: {mma: tf32x3, tile: [64, 64, 32], warps: [2, 2], stages: 3, blocks: 3}'
+            cmp parts.npy fma.npy
+        done <<'END'
+1e-36 1e-36 1
+1e-37 0.5 1e36
+END
+    done
+    f32_product nn 'schedule: {mma: fma}'
+    mv nn.yaml fma.yaml
+    f32_product nn
+    for target in sm_80 sm_90 sm_100; do
+        parts -t $target nn.yaml
+    done
+    for target in sm_75 sm_86 sm_89 sm_120; do
+        run ! parts -t $target nn.yaml
+    done
+    run ! parts -t sm_80 -D k=181 nn.yaml
+    run ! parts -t sm_80 fma.yaml
+    f32_product nn 'math: strict'
+    run ! parts -t sm_80 nn.yaml
 }
 
 @test "f32 in parts of tf32: products of 16 terms are summed from zero, then added as f32" {

@@ -103,7 +103,8 @@ scheduled() {
     kaio-emit -D m=4096 -D n=4096 -D k=4096 "$specs/nt.yaml" >k.ptx
     run ! grep -q 'atom\.\|temps' k.ptx
     # four tiles of fma are shared by all multiprocessors
-    kaio-emit --explain -v -t sm_90 -D T=f32 -D m=256 -D n=256 -D k=524288 "$specs/nt.yaml" | grep -q ' 33 shares of the sum'
+    scheduled nt '{strategy: matmul, mma: fma}'
+    kaio-emit --explain -v -t sm_90 -D T=f32 -D m=256 -D n=256 -D k=524288 k.yaml | grep -q ' 33 shares of the sum'
     # with sizes that come at launch, so does the number of shares, and what is not shared takes no room
     kaio-emit "$specs/nt.yaml" | awk -f "$KAIO_SRCDIR/tests/expand.awk" >k.ptx
     grep -q '//@ *grid: \[.*clamp(ceil_div(.*k / .*\]' k.ptx
@@ -149,7 +150,8 @@ scheduled() {
     read -r bm bn < <(plan nn 256 256 256 | sed 's/.*tiles \([0-9]*\) x \([0-9]*\) x.*/\1 \2/')
     [ $((bm * bn)) -le 4096 ]
     for layout in nn nt tn tt; do
-        kaio-emit --explain -v -t sm_90 -D T=f32 -D m=4096 -D n=4096 -D k=4096 "$specs/$layout.yaml" |
+        scheduled $layout '{strategy: matmul, mma: fma}'
+        kaio-emit --explain -v -t sm_90 -D T=f32 -D m=4096 -D n=4096 -D k=4096 k.yaml |
             grep -q 'fma of f32, tiles 256 x 128 x 16 of 16 x 8, 256 threads, 2 stages'
     done
     kaio-emit --explain -v -t sm_90a -D m=16 -D n=4096 -D k=4096 "$specs/fp8.yaml" | grep -q ' tiles 16 x 16 x 256 '

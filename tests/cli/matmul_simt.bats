@@ -86,12 +86,22 @@ tiles() {
     done
 }
 
-@test "strict mathematics rounds the products" {
+@test "strict mathematics adds each product of a sum by one fma, and contracts nothing else" {
     sed 's/^compute/math: strict\ncompute/' product.yaml >strict.yaml
     kaio-emit strict.yaml >s.ptx
-    run ! grep -q 'fma.rn.f32' s.ptx
-    [ "$(grep -c 'mul.rn.f32' s.ptx)" -ge 512 ]
+    [ "$(grep -c 'fma.rn.f32' s.ptx)" -ge 512 ]
+    run ! grep -q 'mul.rn.f32' s.ptx
     run -0 kaio-verify --run -d cpu --check strict.yaml m=20 n=24 k=28
+    # by every strategy, but for a product that a conversion rounds
+    for strategy in row reduce naive; do
+        printf '%s\n' 'kernel: k' 'params:' '  x: in f32[m, n]' '  y: out f32[m]' '  z: out f32[m]' 'math: strict' \
+            "schedule: {strategy: $strategy}" 'compute: |' '  y[i] = sum[j](x[i,j] * x[i,j])' \
+            '  z[i] = sum[j](f32(x[i,j] * x[i,j])) + x[i,0] * x[i,1]' >k.yaml
+        kaio-emit k.yaml >s.ptx
+        grep -q 'fma.rn.f32' s.ptx
+        grep -q 'mul.rn.f32' s.ptx
+        run -0 kaio-verify --run -d cpu --check k.yaml m=3 n=70
+    done
 }
 
 @test "with dimensions that tiles divide nothing is asked of them" {

@@ -708,28 +708,6 @@ in_f16() {
     assemble
 }
 
-# f32_product LAYOUT [MORE]: LAYOUT.yaml, of factors that files bring
-f32_product() {
-    local a='m, k' b='k, n' x='a[i,l]' y='b[l,j]'
-    [[ $1 != t? ]] || a='k, m' x='a[l,i]'
-    [[ $1 != ?t ]] || b='n, k' y='b[j,l]'
-    printf '%s\n' "kernel: $1" 'params:' "  a: in f32[$a]" "  b: in f32[$b]" '  c: out f32[m, n]' \
-        'compute: |' "  c[i,j] = sum[l]($x * $y)" "${2-}" >"$1.yaml"
-}
-
-# multiplied LAYOUT FILE [MORE]: the product of a.npy and b.npy, to FILE
-multiplied() {
-    f32_product "$1" "${3-}"
-    kaio-emit -t sm_90a -D m=$m -D n=$n -D k=$k "$1.yaml" | kaio-run -d cpu --check - a=a.npy b=b.npy c="$2"
-}
-
-# the elements of a.npy and b.npy: normal numbers, those of even terms times UP or DOWN
-factors() {
-    printf '%s\n' 'kernel: scaled' 'params:' '  a: out f32[r, c]' '  x: in f32[r, c]' '  even: f32' '  odd: f32' \
-        'compute: |' "  a[i,j] = x[i,j] * (($3) % 2 == 0 ? even : odd)" >scaled.yaml
-    kaio-emit scaled.yaml | kaio-run -d cpu - r="$1" c="$2" "x=@normal:$4" "even=$5" "odd=$6" a="$7"
-}
-
 @test "f32 goes in parts where that is as good as fma, and what is too small for parts as by fma" {
     m=72 n=136 k=352
     for layout in $layouts; do

@@ -207,6 +207,21 @@ Y
     run -0 kaio-verify --run -d cpu --check k.yaml n=8
 }
 
+@test "a mean counts its terms in i64, be extents numbers or dimensions" {
+    kernel k.yaml 'x: in f32[31, n]' 'y: out f32[]' '  y = mean[i, j](x[i, j])'
+    run -0 kaio-verify --run -d cpu k.yaml n=5
+    # 2^-32
+    kernel k.yaml 'x: in f32[65536, 65536]' 'y: out f32[]' '  y = mean[i, j](x[i, j])'
+    run -0 kaio-emit k.yaml
+    [[ $output == *", 0f2F800000;"* ]]
+}
+
+@test "what may be anything, or is -inf, has a bound behind a slope, too" {
+    kernel k.yaml 'a: in f32[m, n]' 'b: in f32[n]' 'y: out f32[m]' '  y[i] = leaky_relu(sum[k](a[i, k] * b[k]), 0.5)'
+    run -0 kaio-verify --run -d cpu --fill=extreme --code=generic k.yaml m=90 n=7
+    [[ $output == *"1 where any value is allowed"* ]]
+}
+
 @test "at 0 a slope counts for nothing, be it infinite" {
     for type in f32 f64; do
         kernel k.yaml "x: in ${type}[n]" "y: out ${type}[n]" "z: out ${type}[n]" '  y[i] = leaky_relu(x[i], 1 / x[i])

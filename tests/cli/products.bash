@@ -53,3 +53,25 @@ compute: |
 schedule: {strategy: matmul, mma: $1, $4}
 END
 }
+
+# f32_product LAYOUT [MORE]: LAYOUT.yaml, of factors that files bring
+f32_product() {
+    local a='m, k' b='k, n' x='a[i,l]' y='b[l,j]'
+    [[ $1 != t? ]] || a='k, m' x='a[l,i]'
+    [[ $1 != ?t ]] || b='n, k' y='b[j,l]'
+    printf '%s\n' "kernel: $1" 'params:' "  a: in f32[$a]" "  b: in f32[$b]" '  c: out f32[m, n]' \
+        'compute: |' "  c[i,j] = sum[l]($x * $y)" "${2-}" >"$1.yaml"
+}
+
+# multiplied LAYOUT FILE [MORE]: the product of a.npy and b.npy, m x n x k, for $target, to FILE
+multiplied() {
+    f32_product "$1" "${3-}"
+    kaio-emit -t ${target:-sm_90a} -D m=$m -D n=$n -D k=$k "$1.yaml" | kaio-run -d cpu --check - a=a.npy b=b.npy c="$2"
+}
+
+# the elements of a.npy and b.npy: normal numbers, those of even terms times UP or DOWN
+factors() {
+    printf '%s\n' 'kernel: scaled' 'params:' '  a: out f32[r, c]' '  x: in f32[r, c]' '  even: f32' '  odd: f32' \
+        'compute: |' "  a[i,j] = x[i,j] * (($3) % 2 == 0 ? even : odd)" >scaled.yaml
+    kaio-emit scaled.yaml | kaio-run -d cpu - r="$1" c="$2" "x=@normal:$4" "even=$5" "odd=$6" a="$7"
+}

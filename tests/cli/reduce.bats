@@ -192,14 +192,6 @@ END
     [ "$(grep -c 'bar.sync' k.ptx)" = 1 ]
 }
 
-@test "norms over random axes of random shapes are what their mathematics says" {
-    count=24
-    [ -z "${KAIO_QUICK-}" ] || count=8
-    python3 "$KAIO_SRCDIR/tests/kernels/norms.py" 7 $count >norms.yaml
-    run -0 kaio-verify --run -d cpu --check -t sm_90 norms.yaml
-    [[ $output == *" passed, 0 failed, 0 skipped"* ]]
-}
-
 @test "extrema of tiles that are held are of what is a number, first terms too" {
     kernel 'x: in f32[n, c]; o: out f32[c]; u: out f32[c]; a: out i32[c]; y: out f32[n, c]' \
         'o[j] = max[p](x[p, j]); u[j] = min[p](x[p, j]); a[j] = argmax[p](x[p, j]); y[i, j] = x[i, j] - o[j]' >k.yaml
@@ -228,14 +220,37 @@ END
     { cat k.yaml; echo 'schedule: {block: 32, tile: 32}'; } >s.yaml
     run -2 kaio-emit s.yaml
     [[ $output == *"the tile does not fit: line 6: it is more than a block holds"* ]]
-    # too many terms, an unknown number of them, or a sum that differs between those that need it
+    # too many terms, or a sum that differs between those that need it
     for body in 'y[b, k, i] = x[b, k, i] / (sum[c](abs(x[b, c, i] - x[b, k, i])) + 1)' 'y[b, k, i] = x[b, k, i] / (sum[c < k + 1](x[b, c, i]) + 1)'; do
         kernel 'x: in f32[n, 40, p]; y: out f32[n, 40, p]' "$body" >k.yaml
         run ! grep 'they hold' <(kaio-emit --explain k.yaml)
     done
-    for c in c 20000; do
-        kernel "x: in f32[n, $c, p]; y: out f32[n, $c, p]" 'y[b, k, i] = x[b, k, i] / (sum[q](abs(x[b, q, i])) + 1)' >k.yaml
-        run ! grep 'they hold' <(kaio-emit --explain k.yaml)
+    kernel 'x: in f32[n, 20000, p]; y: out f32[n, 20000, p]' 'y[b, k, i] = x[b, k, i] / (sum[q](abs(x[b, q, i])) + 1)' >k.yaml
+    run ! grep 'they hold' <(kaio-emit --explain k.yaml)
+}
+
+@test "tiles of sizes that the launch knows are held, and what is too long for them has other launches" {
+    kernel 'x: in f32[a, b, c]; y: out f32[a, b, c]; m: out f32[a, c]; at: out i32[a, c]; of: out i32[a, c]' \
+        'm[i, k] = mean[q](x[i, q, k]); at[i, k] = argmax[q](x[i, q, k]); of[i, k] = argmin[q](x[i, q, k]); y[i, j, k] = exp(x[i, j, k] - max[q](x[i, q, k])) + var[q](x[i, q, k])' >k.yaml
+    run -0 kaio-emit --explain k.yaml
+    [ "$(grep -c 'whose terms they hold: read once' <<<"$output")" = 4 ]
+    [[ $output == *'k_y: map'* ]]
+    # one thread to many below each other, several tiles to a block, whole vectors or not, nothing at all, and the rest
+    for size in 'a=1 b=1 c=1' 'a=130 b=3 c=1' 'a=2 b=130 c=64' 'a=3 b=33 c=5' 'a=1 b=1100 c=4' 'a=2 b=0 c=3' 'a=1 b=4099 c=3'; do
+        # shellcheck disable=SC2086
+        run -0 kaio-verify --run -d cpu --check --code=generic --fill=normal k.yaml $size
+        [[ $output == *' passed, 0 failed'* ]]
+    done
+    run -0 kaio-verify --run -d cpu --code=generic --fill=extreme,edge --steps k.yaml a=3 b=20 c=9
+    # too many terms whatever else there is
+    kernel 'x: in f32[9000, c]; y: out f32[9000, c]' 'y[i, j] = x[i, j] - max[q](x[q, j])' >m.yaml
+    run ! grep 'they hold' <(kaio-emit --explain m.yaml)
+    # a tile of several axes, neither of which is next to the other
+    kernel 'x: in f16[a, b, c, d]; g: in f16[b]; y: out f16[a, b, c, d]' \
+        'y[i, j, k, l] = x[i, j, k, l] / (norm2[q, s](x[q, j, s, l]) + 1) * g[j]' >k.yaml
+    for size in 'a=3 b=2 c=5 d=7' 'a=9 b=3 c=17 d=8'; do
+        # shellcheck disable=SC2086
+        run -0 kaio-verify --run -d cpu --check --code=generic --fill=normal k.yaml $size
     done
 }
 

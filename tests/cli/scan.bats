@@ -76,6 +76,10 @@ strategies() { # what computes each stage of k.yaml
         kernel 'x: in f32[r, n]; y: out f32[r, n]' "y[i, j] = $term" >k.yaml
         [ "$(strategies)" = "scan " ]
     done
+    # f16, which is widened around the condition
+    kernel 'x: in f16[r, n]; y: out f16[r, n]' 'y[i, j] = sum[k](k <= j && k > 2 ? x[i, k] : 0)' >k.yaml
+    [ "$(strategies)" = "scan " ]
+    run -0 kaio-verify --run -d cpu --check k.yaml r=3 n=77
     # a triangle's rows have terms of their own, and of what is no nothing something is left
     for term in 'sum[k](k <= j ? x[j, k] : 0)' 'sum[k](k <= j ? x[i, k] : 1)' 'max[k](k <= j ? x[i, k] : 0)'; do
         kernel 'x: in f32[n, n]; y: out f32[n, n]' "y[i, j] = $term" >k.yaml
@@ -99,6 +103,13 @@ strategies() { # what computes each stage of k.yaml
     { cat plain.yaml; echo 'schedule: {threads: 24}'; } >k.yaml
     run -2 kaio-emit k.yaml
     [[ $output == *"threads"*"power of two"* ]]
+}
+
+@test "what has no prefix is no scan, and the schedule is told" {
+    kernel 'x: in f32[n]; y: out f32[n]' 'y[i] = sum[k in max(i - 5, 0)..i + 1](x[k])' >k.yaml
+    echo 'schedule: {strategy: scan}' >>k.yaml
+    run -2 kaio-emit k.yaml
+    [[ $output == *"strategy 'scan' does not fit: it is for something else altogether"* ]]
 }
 
 @test "the reference takes as long for a row as the row" {

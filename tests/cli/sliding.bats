@@ -50,3 +50,18 @@ END
     [ "$(grep -c 'ld.global' k.ptx)" -eq $((rows + 2)) ]
     [ "$(grep -c 'st.global' k.ptx)" -eq "$rows" ]
 }
+
+@test "of large windows that lie apart a thread has one, whose rows it walks one after the other" {
+    cat >k.yaml <<'END'
+kernel: k
+params: {x: 'in f32[n, h, w]', y: 'out f32[n, oh, ow]'}
+dims: {oh: h / 17, ow: w / 8}
+compute: y[b,i,j] = mean[u < 17, v < 8](x[b, 17 * i + u, 8 * j + v])
+END
+    kaio-emit -D n=2 -D h=40 -D w=300 k.yaml >k.ptx
+    [ "$(grep -c 'ld.global' k.ptx)" -eq 8 ]
+    for size in 'n=2 h=40 w=300' 'n=3 h=20 w=41'; do
+        # shellcheck disable=SC2086
+        run -0 kaio-verify --run -d cpu --check --fill=normal k.yaml $size
+    done
+}

@@ -194,7 +194,7 @@ PY
     done
 }
 
-@test "exact products may be too large for f32 where math is strict, others are infinite then" {
+@test "products of a sum may be too large for f32 where math is strict, but for those that are converted" {
     python3 - <<'PY'
 import numpy
 a = numpy.full((64, 64), 0x7f00, "u2") # 2^127, times 2 and -2
@@ -212,10 +212,62 @@ PY
         run kaio-verify k.yaml a=a.bin b=b.bin c=c.bin m=64 k=64 n=64
         [[ $output == *"4096 where any value is allowed"* && $output != *wrong* ]]
     done
-    # of 24 bits each is rounded on its own
-    sed 's/bf16/f32/g; s/^schedule.*/schedule: {strategy: naive}/' k.yaml >k32.yaml
+    # f32() rounds, to infinity
+    sed 's/bf16/f32/g; s/^schedule.*/schedule: {strategy: naive}/; s/a.i,l. \* b.l,j./f32(&)/' k.yaml >k32.yaml
     kaio-emit -t sm_80 k32.yaml | kaio-run -q -d cpu a=a32.bin b=b32.bin c=c.bin m=64 k=64 n=64
     run kaio-verify k32.yaml a=a32.bin b=b32.bin c=c.bin m=64 k=64 n=64
     echo "$output"
     [[ $output == *"4096 compared, all equal"* ]]
+}
+
+@test "what is weighed with a softmax may overflow before its total divides it" {
+    cat >k.yaml <<'Y'
+kernel: k
+params:
+  q: in bf16[m, d]
+  k: in bf16[n, d]
+  v: in bf16[n, e]
+  o: out bf16[m, e]
+compute: |
+  s[i, j] = sum[c](q[i, c] * k[j, c]) * 0.125
+  o[i, c] = sum[j](bf16(softmax[j](s[i, j])) * v[j, c])
+Y
+    # some v are the largest numbers, and the kernel divides the sums
+    run -0 kaio-verify --run -d cpu --fill=extreme --code=generic k.yaml m=40 n=70 d=16 e=32
+    [[ $output == *" where any value is allowed"* ]]
+}
+
+@test "a product that overflows on its way, in the order of the reference, may be a number" {
+    printf 'kernel: k\nparams: {a: "in f64[m, n]", b: "in f64[n]", y: "out f64[m]"}\ncompute: "y[i] = prod[k](a[i, k] * b[k])"\n' >k.yaml
+    run -0 kaio-verify --run -d cpu --fill=edge --code=generic k.yaml m=5 n=70
+}
+
+@test "small weights of a softmax that are stored in 16 bits may be a little less exact" {
+    printf 'kernel: k\nparams: {a: "in bf16[m, n]", y: "out bf16[m, n]"}\ncompute: "y[i, j] = softmax[j](a[i, j] * 0.5)"\n' >k.yaml
+    # e^-70, next to the middle of two numbers
+    run -0 kaio-verify --run -d cpu --fill=edge --seed=21 --code=fixed k.yaml m=40 n=33
+    [[ $output == *" of its bound at [19, 4]"* ]]
+}
+
+@test "subnormal factors behind a condition reach as far as others, and so do sums beyond f64" {
+    cat >k.yaml <<'Y'
+kernel: convolution4_16
+params:
+  x: in f16[H, W, N, C]
+  k: in f16[C, 1, 3, F]
+  y: out f32[W, N, 3 * H, F]
+compute: |
+  y[j,b,i,o] = sum[q,u,v]((i + 1 - u) % 3 == 0 ? k[q,v,u,o] * pad(x[(i + 1 - u) / 3,j - 3 * v,b,q], 0) : 0)
+Y
+    run -0 kaio-verify --run -d cpu --fill=extreme --code=generic k.yaml H=16 W=1 N=1 C=5 F=8
+    # partial sums are infinite in one order, and NaN in another
+    printf 'kernel: k\nparams: {x: "in f64[m, n]", y: "out f64[m]"}\ncompute: "y[i] = sum[k](x[i, k] + 1)"\n' >k.yaml
+    python3 - <<'PY'
+import numpy
+most = numpy.finfo("f8").max
+numpy.save("x.npy", numpy.array([[most, most, -numpy.inf, 1], [1, 2, 3, 4], [1, 1, 1, 1], [1, 5, 1, 7]]))
+numpy.save("y.npy", numpy.array([-numpy.inf, 14, 8, 18]))
+PY
+    run -0 kaio-verify k.yaml x=x.npy y=y.npy
+    [[ $output == *"1 where any value is allowed"* ]]
 }

@@ -73,6 +73,13 @@ static __device__ __forceinline__ unsigned remote_load(const unsigned *p, unsign
     return v;
 }
 
+static __device__ __forceinline__ void remote_store(unsigned *p, unsigned rank, unsigned v)
+{
+    unsigned at;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(at) : "r"(in_shared(p)), "r"(rank));
+    asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(at), "r"(v) : "memory");
+}
+
 static __device__ __forceinline__ void remote_add(unsigned *p, unsigned rank, unsigned v)
 {
     unsigned at;

@@ -29,6 +29,7 @@ struct steps {
     const struct lang_equations *eqs;
     const struct contract *c;
     uint32_t *stage; /* by launch */
+    bool *skipped;   /* it is for other sizes */
     uint32_t nstage;
     struct place *place; /* by equation */
 };
@@ -48,7 +49,7 @@ static bool stage_has(const struct steps *s, uint32_t stage, const struct lang_s
 {
     for (size_t i = 0; i < s->c->launches.n; i++) {
         const struct contract_launch *l = &s->c->launches.v[i];
-        for (size_t k = 0; s->stage[i] == stage && k < l->args.n; k++)
+        for (size_t k = 0; s->stage[i] == stage && !s->skipped[i] && k < l->args.n; k++)
             if (arg_is(&l->args.v[k], sym))
                 return true;
     }
@@ -68,7 +69,9 @@ static uint32_t stage_of(const struct steps *s, const struct lang_symbol *sym, b
 static void number_stages(struct steps *s)
 {
     s->stage = ARENA_ARRAY(s->t->a, s->c->launches.n, uint32_t);
+    s->skipped = ARENA_ARRAY(s->t->a, s->c->launches.n, bool);
     for (size_t i = 0; i < s->c->launches.n; i++) {
+        s->skipped[i] = run_skips(s->t->run, &s->c->launches.v[i]);
         if (i && s->c->launches.v[i].step != s->c->launches.v[i - 1].step)
             s->nstage++;
         s->stage[i] = s->nstage;

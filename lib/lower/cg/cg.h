@@ -238,6 +238,10 @@ struct cg {
     const struct lang_expr
         *guarded;              /* inspect_guarded_reduction() of the first equation that has one */
     VEC(const char *) entries; /* names that stages have */
+    /* The sizes for which the launches so far are all; NULL: all sizes. For the others there are
+     * more, while is_rest. */
+    struct lang_expr *covered;
+    bool is_rest;
     struct cg_reducing *reducing;
 
     VEC(struct cg_param) params;

@@ -549,7 +549,7 @@ void cg_reduce_term(struct cg *g, const struct lang_expr *e, struct cg_accumulat
 {
     const struct lang_expr *a = e->args[0];
     bool f = dtype_is_float(a->type);
-    if (e->reduce == RED_SUM && f && g->contract_fma && is_product(a, e->type)) {
+    if (e->reduce == RED_SUM && f && is_product(a, e->type)) {
         struct cg_val x = cg_expr(g, a->args[0]), y = cg_expr(g, a->args[1]);
         CG_ASSIGN(g, acc->value, e->type == DT_F32 ? "fma.rn.f32" : "fma.rn.f64", x.op, y.op,
                   ptx_r(acc->value));
@@ -637,8 +637,7 @@ struct terms {
 static void add_term(struct cg *g, struct terms *t)
 {
     const struct lang_expr *e = t->e, *a = e->args[0];
-    if (e->reduce == RED_SUM && g->contract_fma && is_product(a, e->type) &&
-        dtype_is_float(a->type)) {
+    if (e->reduce == RED_SUM && is_product(a, e->type) && dtype_is_float(a->type)) {
         struct cg_val x = cg_expr(g, a->args[0]);
         t->acc = cg_fma(g, x, cg_expr(g, a->args[1]), t->acc);
         return;

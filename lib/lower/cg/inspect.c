@@ -178,8 +178,8 @@ bool inspect_same_expr(const struct lang_expr *x, const struct lang_expr *y)
     y = inspect_strip(y);
     if (is_constant(x, &i) && is_constant(y, &j))
         return i == j;
-    if (x->kind != y->kind || x->nargs != y->nargs)
-        return false;
+    if (x->kind != y->kind || x->nargs != y->nargs) /* c / 8 of a fixed c, and a number */
+        return lang_const_int(x, &i) && lang_const_int(y, &j) && i == j;
     switch (x->kind) {
     case E_NAME: return x->sym == y->sym;
     case E_UNARY:

@@ -206,8 +206,7 @@ static void add_term(struct any *x, uint32_t n, uint32_t column)
     const size_t bound = g->bindings.n;
     const struct cg_guard before = cg_guard(g, cg_binary(g, OP_LT, c, x->end), true);
     cg_bind(g, x->f->column, c, false);
-    if (s->reduce == RED_SUM && e->kind == E_BINARY && e->op == OP_MUL && g->contract_fma &&
-        dtype_is_float(e->type)) {
+    if (s->reduce == RED_SUM && e->kind == E_BINARY && e->op == OP_MUL && dtype_is_float(e->type)) {
         const struct cg_val left = cg_expr(g, e->args[0]);
         const struct cg_val sum = cg_fma(g, left, cg_expr(g, e->args[1]), state_of(x, n, column));
         cg_move(g, x->state[n][column], sum);

@@ -224,10 +224,24 @@ static bool has_loops(const struct window *w)
     return all > w->w.written;
 }
 
+/* Large windows that lie apart along the last axis: what a warp reads for one row of them is whole
+ * lines, of which the cache keeps what another term needs if little else comes between. So a thread
+ * has one window, whose rows it walks one after the other. */
+static bool lie_apart(const struct window *w)
+{
+    const uint32_t last = 1u << (w->shape->rank - 1);
+    return (w->w.axes & last) && !(w->w.some & last) && has_loops(w);
+}
+
 static void choose_rows(struct window *w, const struct map_options *want)
 {
     const uint32_t last = w->shape->rank - 1;
     const bool loops = has_loops(w);
+    if (!want->rows && w->width == 1 && lie_apart(w)) {
+        w->down = last;
+        w->apart = w->rows = 1;
+        return;
+    }
     const uint32_t lanes = loops ? MAP_LANES : MOST_WRITTEN;
     uint32_t most = lanes / w->width < MOST_ROWS ? lanes / w->width : MOST_ROWS;
     while (most > 1 && !loops && w->v.cost * w->width * most > MOST_COST)
@@ -248,7 +262,7 @@ static uint32_t width_of(const struct window *w, const struct map_options *want)
 {
     int64_t n;
     uint32_t width = want->vector ? want->vector : w->v.vector < 4 ? w->v.vector : 4;
-    if (w->w.axes == 1u << (w->shape->rank - 1))
+    if (w->w.axes == 1u << (w->shape->rank - 1) || (!want->vector && !want->rows && lie_apart(w)))
         return 1; /* rows lie along it */
     while (width > 1 && lang_const_int(w->shape->dims[w->shape->rank - 1], &n) && n % width)
         width /= 2;
@@ -417,6 +431,8 @@ static const char *how_text(struct cg *g, const struct window *w)
 {
     struct lang_symbol *const *index = w->s->eq[0]->index;
     const char *last = index[w->shape->rank - 1]->name;
+    if (w->rows * w->width == 1)
+        return arena_printf(g->a, "%u threads, one window for each", w->block);
     if (w->apart > 1)
         return arena_printf(g->a, "%u threads, windows of %u elements along %s for each", w->block,
                             w->rows, last);

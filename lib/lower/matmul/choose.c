@@ -417,7 +417,7 @@ static bool is_sensible(const struct planner *l, const struct tile *t)
     const bool is_mma = t->how == MATMUL_MMA;
     const bool is_long = (uint32_t)t->wm * t->wn > SHORT_WARP || t->bk > SHORT_TERMS;
     if (is_mma)
-        return !l->looks && is_sensible_mma(l, t) &&
+        return !(l->looks && ptx_target_has_wgmma(l->target)) && is_sensible_mma(l, t) &&
                (!l->shorter || l->single || converts_long(l) || !is_long);
     if (l->single)
         return is_little(t);

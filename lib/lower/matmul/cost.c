@@ -56,13 +56,17 @@ static const double COMPUTED = 0.09;
 
 /* Clocks for an element that is copied by itself, of 4 bytes: 3 x 3 convolutions of planes took 319
  * us (64 images of 64 x 56 x 56, 64 filters), 2065 us (16 of 64 x 256 x 256, 128 filters), 7 x 7 of
- * 3 x 224 x 224 435 us. */
-static const double SINGLE = 0.55;
+ * 3 x 224 x 224 435 us. Narrower ones go through registers: 7 x 7 of pixels of 3 channels of f16
+ * took 658 us. */
+static const double SINGLE = 0.55, NARROW = 1.15;
 
 /* The rate of tf32 by way of f16, relative to tf32's own: at 4096^3 on an H100 554 us where
  * tf32_rn() took 787, tf32() 643 and tf32_rz() 589 by instructions of tf32; at 8192^3 4.58 ms,
  * 6.45, 5.26 and 4.87. */
 static const double HALVES = 1.25;
+
+/* Of parts: three, and as long as another to make the parts. */
+static const double PRODUCTS_OF_PARTS = 4;
 
 static const struct machine *machine_of(const struct ptx_target *target)
 {
@@ -119,9 +123,19 @@ static double instruction_rate(const struct machine *x, const struct matmul_form
     case MATMUL_F32:
         if (p->as_f16)
             return HALVES * x->tf32;
-        return x->tf32 / (p->parts > 1 ? 4 : 1); /* three products, and to make the parts */
+        return x->tf32 / (p->parts > 1 ? PRODUCTS_OF_PARTS : 1);
     default: return x->half;
     }
+}
+
+bool matmul_parts_pay(const struct ptx_target *target)
+{
+    static const unsigned with[] = {80, 90, 100, 103};
+    const struct machine *x = machine_of(target);
+    for (size_t i = 0; i < sizeof with / sizeof *with; i++)
+        if (with[i] == target->sm)
+            return x->tf32 > PRODUCTS_OF_PARTS * x->f32;
+    return false; /* cards for graphics multiply tf32 at the rate of fma */
 }
 
 /* Products in a clock of a multiprocessor that holds so many blocks. */
@@ -162,7 +176,8 @@ static double weight_of(const struct matmul_form *f, const struct matmul_plan *p
     double weight = 0;
     for (uint32_t i = 0; i < f->noperand; i++) {
         const struct matmul_operand *o = &f->operand[i];
-        const bool copied = p->how == MATMUL_MMA && o->gather && (o->gather->run || o->bits == 32);
+        const bool copied = p->how == MATMUL_MMA && o->gather &&
+                            (o->gather->run || o->bits == 32) && p->align[i] * o->bits >= 32;
         weight += copied ? 0 : o->weight;
     }
     return weight;
@@ -199,14 +214,15 @@ double matmul_repeats(const struct matmul_form *f, enum matmul_side side)
     return most;
 }
 
-/* Elements of each step along k that are copied one by one, 4 bytes each. */
+/* Clocks for those elements of a step along k that come one by one. */
 static double singles(const struct matmul_form *f, const struct matmul_plan *p)
 {
     double n = 0;
     for (uint32_t i = 0; i < f->noperand; i++) {
         const struct matmul_operand *o = &f->operand[i];
-        if (p->how == MATMUL_MMA && o->gather && !o->gather->run && o->bits == 32)
-            n += o->side == MATMUL_A ? p->bm : p->bn;
+        const unsigned bits = (o->gather && o->gather->run ? p->align[i] : 1) * o->bits;
+        if (p->how == MATMUL_MMA && o->gather && bits <= 32 && (o->gather->run || bits == 32))
+            n += (o->side == MATMUL_A ? p->bm : p->bn) * (bits < 32 ? NARROW : SINGLE);
     }
     return n;
 }
@@ -246,9 +262,9 @@ double matmul_cost(const struct ptx_target *target, const struct matmul_form *f,
                p->split * part / PARTS * LATENCY;
     }
     const double caches = blocks * fetched / x->cache;
-    const double rest = larger(larger(larger(caches, memory), latency),
-                               each * singles(f, p) * k * SINGLE / x->ghz) +
-                        0.2 * latency;
+    const double rest =
+        larger(larger(larger(caches, memory), latency), each * singles(f, p) * k / x->ghz) +
+        0.2 * latency;
     /* with one stage a block copies or multiplies */
     const bool alternates = p->how == MATMUL_MMA && p->stages < 2;
     const bool is_beside = ptx_target_has_wgmma(target) && p->how == MATMUL_MMA;

@@ -60,8 +60,13 @@ static struct lang_expr *bound_of(struct arena *a, const struct lang_expr *e)
     if (is_natural(e))
         return lx_add_int(a, lx_operand(a, e), 1);
     const struct lang_symbol *root = root_of(e);
+    int64_t by;
+    if (root && e->kind == E_BINARY && e->op == OP_MOD)
+        return lx_operand(a, e->args[1]);
+    if (root && e->kind == E_BINARY && lang_const_int(e->args[1], &by) && by > 1)
+        return lx_ceil_div_int(a, bound_of(a, e->args[0]), by);
     if (root)
-        return e->kind == E_BINARY && e->op == OP_MOD ? lx_operand(a, e->args[1]) : root->dims[0];
+        return root->dims[0];
     for (uint32_t i = 0; e->kind == E_BINARY && e->op == OP_MUL && i < 2; i++)
         if (is_natural(e->args[i]) && root_of(e->args[1 - i]))
             return lx_mul(a, bound_of(a, e->args[1 - i]), lx_operand(a, e->args[i]));

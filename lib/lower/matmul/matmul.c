@@ -423,6 +423,16 @@ static bool lower_rest(struct cg *g, const struct lower_stage *s, struct variant
     return !g->failed;
 }
 
+/* No tile is for sizes that are known: what is counted in 32 bits may not be as large. */
+static void tell_too_large(struct cg *g)
+{
+    const char *why = arena_printf(g->a,
+                                   "more than %u rows, columns or terms, or subscripts of 2^29",
+                                   (unsigned)MAP_MOST_SMALL);
+    lower_explain(g, "  not by tiles: %s\n", why);
+    lower_missed(g, "tiles", why);
+}
+
 /* The plans of all variants; false after an error. */
 static bool make_plans(struct cg *g, const struct matmul_form *f,
                        const struct matmul_options *options, struct matmul_plan *p, uint32_t *n)
@@ -454,6 +464,8 @@ bool matmul_lower(struct cg *g, void *form, const void *options)
         if (!lower_variant(g, f, &p[i], &all, &losses))
             return false;
     if (!all.done) {
+        if (n && losses.n == 0)
+            tell_too_large(g);
         losses.v[losses.n++] = (struct loss){NULL, f->k->dims[0], lx_int(g->a, 0), lx_int(g->a, 0)};
         if (!lower_rest(g, fitting->stage, &all))
             return false;

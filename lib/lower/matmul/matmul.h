@@ -22,7 +22,7 @@
  *   matmul/term.c   terms that are no products
  *   matmul/form.c   what fits, and what the operands are
  *   matmul/gather.c those that lie in memory, but are no matrices; boxes.c: and are copied as boxes
- *   matmul/turn.c   and what is better brought into another order first
+ *   matmul/turn.c   and what is better brought into another order first; turn_worth.c: when it is
  *   matmul/parts.c  f32 in parts of f16, which a launch in front makes
  *   matmul.c        the strategy: variants, their conditions, --explain
  *   matmul/plan.c   variants for the sizes that the launch brings, and what a schedule says
@@ -34,13 +34,14 @@
  *                   memory; thin.c: few rows, as fast as B can be read
  *   mma/mma.c       products by mma.sync (mma/mma.h); copy.c: their tiles to shared memory; frag.c:
  *                   from there to the instructions; sums.c: from there to the epilogue; as_f16.c:
- *                   tf32 as f16; parts.c: f32 in parts
+ *                   tf32 as f16; parts.c: f32 in parts; range.c: whose bits
+ *                   these lose
  *   wgmma/wgmma.c   products by wgmma (wgmma/wgmma.h); fits.c: when; load.c: their tiles to shared
  *                   memory, by way of a ring (ring.h); make.c: what is computed there; convert.c:
  *                   f32 there; held.c: and in registers; sum.c: the instructions; share.c: blocks
  *                   that share a tile; out.c and store.c: the epilogue; epilogue.c and columns.c:
  *                   what it reads beside the sums
- *   matmul/split.c  blocks that share a tile along k
+ *   matmul/split.c  blocks that share a tile along k; mend.c: sums that parts lose bits of
  *   matmul/store.c  the epilogue; _prefetch.c: what it will read
  */
 #ifndef KAIO_LOWER_MATMUL_H
@@ -346,9 +347,16 @@ struct matmul_options {
 };
 strategy_analyse matmul_fit;
 strategy_lower matmul_lower;
-strategy_turn matmul_turn; /* matmul/turn.c */
+strategy_turn matmul_turn; /* matmul/turn_worth.c */
 /* What matmul_fit() found. */
 const struct matmul_form *matmul_form_of(const void *fit);
+
+/* ---- matmul/turn.c --------------------------------------------------------------------------- */
+
+/* Finds temps for the factors of the stage's sums; reads of them stand for the sums from then on.
+ * rows: rows of windows as a whole, where channels are few. Returns whether there are such. */
+bool matmul_turn_sums(struct cg *g, const struct lower_stage *s, bool rows,
+                      struct lower_turned *out);
 
 /* ---- matmul/plan.c: how ---------------------------------------------------------------------- */
 
@@ -617,6 +625,27 @@ void matmul_prefetch(struct matmul *m);
  * with all blocks' sums in it, added in the order of their shares; the others jump to `skip`. All
  * threads call it, and leave behind a barrier. */
 void matmul_split_join(struct matmul *m, const struct matmul_patch *patch, uint32_t skip);
+
+/* ---- matmul/mend.c --------------------------------------------------------------------------- */
+
+/* Sums of f32 in parts, of which a few are off where factors are too small or too large for parts.
+ * words: of each product, in the lane's registers; limit: an f32; place: the subscripts of word w
+ * (a u32) of product q. */
+struct matmul_mend {
+    int32_t *sum;
+    uint32_t words;
+    int32_t limit;
+    bool together; /* by all of a warp's lanes, which take terms by turns: not in fma's order */
+    void (*place)(void *of, uint32_t q, struct cg_val w, struct cg_val *row, struct cg_val *col);
+    void *of;
+};
+/* K M share, an f32, where a factor is small (a predicate; -1: as if one were), or else 0. M is the
+ * root of the largest sum of squares (its bits), and the largest f32 where that overflows or is
+ * NaN. */
+int32_t matmul_mend_limit(struct matmul *m, int32_t squares, float share, int32_t is_small);
+/* Computes those sums by fma, over the block's share of k, that are below the limit, infinite or
+ * NaN. */
+void matmul_mend(struct matmul *m, const struct matmul_mend *d);
 
 /* ---- the ways: between matmul_begin() and the end of the entry ------------------------------- */
 

@@ -13,8 +13,8 @@
  * thirds of the multiprocessors; any goes by mma.sync, since TMA copies rows of whole 16 bytes
  * alone.
  *
- * f32 goes by wgmma in parts where that loses no more than fma may (LEAST_TERMS); where their
- * number is open a further variant, short, has fma for fewer.
+ * f32 goes by wgmma in parts, or by mma.sync where there is no wgmma, where that loses no more than
+ * fma may (LEAST_TERMS); where their number is open a further variant, short, has fma for fewer.
  *
  * What a schedule names is taken as it is, and the cheapest of what it leaves open.
  */
@@ -32,6 +32,8 @@ enum {
      * 36 * 8 + 24 + 1 roundings and one for each 32 terms (matmul.c), where fma has one for each
      * term. */
     LEAST_TERMS = 324,
+    /* By mma.sync by 36 * 4 + 24 + 2 roundings and one for each 16 terms. */
+    LEAST_TERMS_BY_SYNC = 182,
 };
 
 /* ---- what is said ---------------------------------------------------------------------------- */
@@ -75,6 +77,14 @@ static struct lang_expr *fewer_tiles(struct planner *l, const struct matmul_plan
 static struct lang_expr *fewer_terms(struct planner *l, uint32_t than)
 {
     return lx_compare(l->a, OP_LT, extent(l, l->f->k), lx_int(l->a, than));
+}
+
+/* Has a sum terms enough for parts, which what copies less at once may take before fma does? */
+static struct lang_expr *enough_terms(struct planner *l, const struct matmul_plan *p)
+{
+    if (!l->looks || l->k || p->parts < 2 || p->how != MATMUL_MMA)
+        return NULL;
+    return lx_compare(l->a, OP_GE, extent(l, l->f->k), lx_int(l->a, l->least));
 }
 
 static struct lang_expr *most_rows(struct planner *l, uint32_t most)
@@ -168,7 +178,7 @@ static bool add(struct planner *l, struct variants *all, const char *entry, stru
     *p = l->best;
     p->entry = entry;
     p->about = planner_knows_all(l) ? l->cost : 0;
-    p->when = when;
+    p->when = lx_and(l->a, enough_terms(l, p), when);
     if (most_split && !l->f->compares && !planner_knows_all(l) && !l->want->split &&
         p->how != MATMUL_WGMMA && !p->blocks)
         p->split = most_split;
@@ -254,9 +264,9 @@ static void add_short(struct planner *l, struct variants *all)
         return;
     l->type = l->f->type;
     l->parts = 1;
-    l->size.k = LEAST_TERMS / 2;
+    l->size.k = l->least / 2;
     planner_consider_tiles(l);
-    add(l, all, "short", fewer_terms(l, LEAST_TERMS), MOST_OPEN);
+    add(l, all, "short", fewer_terms(l, l->least), MOST_OPEN);
     l->size = before.size;
     l->type = before.type;
     l->parts = before.parts;
@@ -317,20 +327,26 @@ static void add_any(struct planner *l, struct variants *all)
 {
     static const struct matmul_options by_sync = {.mma = MATMUL_BY_SYNC},
                                        in_parts = {.mma = MATMUL_BY_TF32X3};
-    const struct matmul_size size = l->size;
+    const struct planner before = *l;
     const struct matmul_options *const want = l->want;
     if (all->n && !rests(l))
         return;
     if (all->n && all->v[0].how == MATMUL_WGMMA && want->mma != MATMUL_BY_ANY)
         l->want = want->mma == MATMUL_BY_TF32X3 ? &in_parts : &by_sync; /* what TMA can't copy */
     l->single = true;
+    if (l->looks && !l->k) { /* for any number of terms */
+        l->type = l->f->type;
+        l->parts = 1;
+    }
     if (l->m && l->size.m <= FEW_ROWS && l->want->mma <= MATMUL_BY_NONE)
         planner_consider_rows(l);
     l->size.m = l->m ? l->size.m : 256;
     l->size.n = l->n ? l->size.n : 1024;
     planner_consider_tiles(l);
-    l->size = size;
+    l->size = before.size;
     add(l, all, "any", NULL, MOST_OPEN);
+    l->type = before.type;
+    l->parts = before.parts;
     l->want = want;
 }
 
@@ -343,19 +359,21 @@ static void choose_type(struct planner *l)
         l->type = MATMUL_F16;
     if (l->type != MATMUL_F32 || l->f->pairs)
         return;
-    const bool asked = mma == MATMUL_BY_TF32X3 || l->fast;
-    l->looks = !asked && mma == MATMUL_BY_ANY && !l->strict && (!l->k || l->size.k >= LEAST_TERMS);
     if (mma == MATMUL_BY_F16X3) {
         l->type = MATMUL_F16;
         l->parts = 2;
         return;
     }
+    const bool asked = mma == MATMUL_BY_TF32X3 || l->fast, wgmma = ptx_target_has_wgmma(l->target);
+    l->least = wgmma ? LEAST_TERMS : LEAST_TERMS_BY_SYNC;
+    l->looks = !asked && mma == MATMUL_BY_ANY && !l->strict && (!l->k || l->size.k >= l->least) &&
+               (wgmma || matmul_parts_pay(l->target));
     if (asked || l->looks) {
         l->type = MATMUL_TF32;
         l->parts = 2;
     }
     struct buf why = buf_in(l->a);
-    if (l->looks && !planner_takes_wgmma(l, &why)) {
+    if (l->looks && wgmma && !planner_takes_wgmma(l, &why)) {
         l->report->not_wgmma = why.len ? buf_text(&why) : NULL;
         l->type = l->f->type;
         l->parts = 1;
@@ -363,7 +381,7 @@ static void choose_type(struct planner *l)
     } else if (!asked && !l->looks && mma == MATMUL_BY_ANY && ptx_target_has_wgmma(l->target)) {
         l->report->not_wgmma =
             l->strict
-                ? "'math: strict' rounds every product"
+                ? "'math: strict' adds each product by one fma"
                 : arena_printf(l->a, "parts of f32 may lose more than fma in fewer than %d terms",
                                LEAST_TERMS);
     }

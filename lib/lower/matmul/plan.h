@@ -27,9 +27,10 @@ struct planner {
     struct matmul_size size; /* what is not: typical */
     enum matmul_type type;   /* of mma.sync; of f32: tf32 */
     uint32_t parts;
-    bool looks;   /* in parts only by what looks for factors that are too small: wgmma */
-    bool shorter; /* no large tiles of warps: they are much code */
-    bool single;  /* elements, not vectors: of small tiles, for that is much code */
+    bool looks;     /* in parts though nobody asked: by wgmma, or by mma.sync where there is none */
+    uint32_t least; /* terms from which on it looks */
+    bool shorter;   /* no large tiles of warps: they are much code */
+    bool single;    /* elements, not vectors: of small tiles, for that is much code */
     struct matmul_plan best;
     double cost; /* of best; < 0: there is none */
 };
@@ -42,6 +43,8 @@ double matmul_cost(const struct ptx_target *target, const struct matmul_form *f,
 /* ---- matmul/cost_wgmma.c: the same of wgmma ---- */
 double matmul_cost_wgmma(const struct matmul_form *f, const struct matmul_plan *p,
                          const struct matmul_size *s);
+/* Are three products of tf32 by mma.sync, and what it takes to part factors, faster than fma? */
+bool matmul_parts_pay(const struct ptx_target *target);
 double ceil_of(double x); /* the next integer */
 /* How often the side's operands have an element of the buffer that they are windows of, as far as
  * the sizes are known: each time but one it comes from a cache. 1 of what are no windows. */

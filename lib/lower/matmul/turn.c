@@ -11,22 +11,24 @@
  *     sum[u, v, d](pad(X[b, i + u - 1, j + v - 1, d], 0) * W[f, u, v, d])
  *
  * The last dimension of both is a whole number of pieces of 16 bytes: what is added to it is 0.
+ * Where that would be most of it, of the 3 channels of an image, a window's row of pixels comes to
+ * lie there as a whole, once for each window that it is in:
+ *
+ *     X[b, h, j, t] = t < 21 ? pad(x[b, t % 3, h, 2 * j + t / 3 - 3], 0) : 0
+ *     sum[u, t](pad(X[b, 2 * i + u - 3, j, t], 0) * W[f, u, t])
+ *
  * What rounds an element to tf32, or to a narrower type, does so while it is turned. The sum that
  * reads the temps stands for the other one from then on (cg_view).
  */
 #include <config.h>
 
-#include "lower/matmul/plan.h"
-#include "lower/schedule.h"
+#include "lower/matmul/matmul.h"
 
 enum {
     PIECE = 16, /* bytes */
     MOST_SUMS = MATMUL_SUMS,
-    LAUNCH = 2500, /* nanoseconds: of one that another waits for */
+    MOST_TAPS = 64,
 };
-
-/* Nanoseconds for each byte that is read or written, of the copy's. */
-static const double per_byte = 1 / 2600.0;
 
 /* A sum's factor: an element of a buffer, and what is done to it. */
 struct factor {
@@ -36,7 +38,8 @@ struct factor {
 };
 
 /* A sum of products of two factors. x is a window, or steps over elements; d is the range along
- * which x has one element beside the other in each of them. */
+ * which x has one element beside the other in each of them. v is the range of a window's row, if
+ * that comes to lie beside d: j, of the result, and v are what one subscript of x is made of. */
 struct turning {
     struct cg *g;
     struct lower_turned *out;
@@ -47,6 +50,11 @@ struct turning {
     uint32_t at;                  /* d among the subscripts of x, */
     uint32_t along;               /* and among the sum's ranges */
     struct lang_symbol *d, *wide; /* wide: it has a whole number of pieces */
+    bool rows;                    /* rows of windows are tried */
+    struct lang_symbol *v, *j;    /* NULL: none is */
+    uint32_t row, taps;           /* j and v's subscript, and v among the sum's ranges */
+    int64_t channels, terms;      /* d's extent, and the product of d's and v's */
+    bool any_rows;                /* there was such a sum */
 };
 
 /* ---- factors --------------------------------------------------------------------------------- */
@@ -90,10 +98,64 @@ static uint32_t which(const struct turning *t, const struct lang_expr *sub)
     return k;
 }
 
-/* Is it a window, or does it step over elements, and its last subscript is none of the sum's
- * ranges, but another is? */
-static bool is_window(struct turning *t, const struct lang_expr *read)
+/* The one index of e that is one of the sum's, or that is none, and how many others there are. */
+struct meeting {
+    struct lang_symbol *of_sum, *other;
+    uint32_t more;
+};
+
+static void meet(const struct turning *t, const struct lang_expr *e, struct meeting *m)
 {
+    if (e->kind == E_NAME && e->sym->kind == SYM_INDEX) {
+        struct lang_symbol **to = which(t, e) < t->sum->nindex ? &m->of_sum : &m->other;
+        m->more += *to && *to != e->sym;
+        *to = e->sym;
+    }
+    for (uint32_t i = 0; i < e->nargs; i++)
+        meet(t, e->args[i], m);
+}
+
+/* Is subscript i made of an index j of the result and of a range v of the sum that no other one is
+ * made of? */
+static bool is_row(struct turning *t, const struct lang_expr *read, uint32_t i)
+{
+    struct meeting m = {0};
+    int64_t n;
+    meet(t, read->args[i], &m);
+    if (m.more || !m.of_sum || !m.other || m.other->low || !inspect_at_launch(m.other->dims[0]) ||
+        !lang_const_int(m.of_sum->dims[0], &n) || n < 2 || n > MOST_TAPS)
+        return false;
+    for (uint32_t k = 0; k < read->nargs; k++)
+        if (k != i && inspect_mentions(read->args[k], 1, &m.of_sum))
+            return false;
+    t->v = m.of_sum;
+    t->j = m.other;
+    t->row = i;
+    t->taps = 0;
+    while (t->sum->index[t->taps] != t->v)
+        t->taps++;
+    t->terms = t->channels * n;
+    return true;
+}
+
+/* Has d so few elements that a piece is more, and does a row of each window have several pixels? */
+static bool has_rows(struct turning *t, const struct factor *f)
+{
+    t->v = t->j = NULL;
+    if (!t->rows || !lang_const_int(t->d->dims[0], &t->channels) ||
+        t->channels * dtype_bits(f->e->type) >= PIECE * 8)
+        return false;
+    for (uint32_t i = f->read->nargs; i-- > 0 && !t->v;)
+        if (i != t->at && is_row(t, f->read, i))
+            t->any_rows = true;
+    return t->v != NULL;
+}
+
+/* Is it a window, or does it step over elements, and its last subscript is none of the sum's
+ * ranges, but another is? Or is a row of it better brought together? */
+static bool is_window(struct turning *t, const struct factor *f)
+{
+    const struct lang_expr *read = f->read;
     uint32_t n = 0;
     bool moves = false;
     for (uint32_t i = 0; i < read->nargs; i++) {
@@ -105,10 +167,11 @@ static bool is_window(struct turning *t, const struct lang_expr *read)
         }
         moves |= inspect_strip(read->args[i])->kind != E_NAME;
     }
-    if (n != 1 || !moves || t->at + 1 == read->nargs)
+    if (n != 1 || !moves)
         return false;
     t->d = t->sum->index[t->along];
-    return inspect_same_expr(t->d->dims[0], read->sym->dims[t->at]);
+    return inspect_same_expr(t->d->dims[0], read->sym->dims[t->at]) &&
+           (has_rows(t, f) || t->at + 1 < read->nargs);
 }
 
 static bool is_at_launch(const struct turning *t)
@@ -126,7 +189,7 @@ static bool find_sides(struct turning *t)
         t->n != 2)
         return false;
     for (uint32_t i = 0; i < 2; i++)
-        if (is_window(t, t->factor[i].read)) {
+        if (is_window(t, &t->factor[i])) {
             t->x = &t->factor[i];
             t->w = &t->factor[1 - i];
             return t->x->e->type == t->w->e->type;
@@ -234,7 +297,55 @@ static struct lang_expr *rounded(struct cg *g, const struct factor *f, struct la
     return e;
 }
 
-/* X: the window's buffer, whose dimension d comes last. */
+/* e with d as `wide`, or a row's d and v as its parts, and with j as another. */
+static struct lang_expr *of_wide(const struct turning *t, struct lang_expr *e,
+                                 struct lang_symbol *wide, struct lang_symbol *j)
+{
+    struct cg *g = t->g;
+    const struct lang_symbol *index = e->kind == E_NAME ? e->sym : NULL;
+    if (index && t->v && index == t->j)
+        return inspect_index_name(g, j, e->span);
+    if (index && (index == t->d || (t->v && index == t->v))) {
+        struct lang_expr *w = inspect_index_name(g, wide, e->span);
+        return t->v
+                   ? matmul_binary(g, index == t->d ? OP_MOD : OP_DIV, w, lx_int(g->a, t->channels))
+                   : w;
+    }
+    struct lang_expr *c = ARENA_NEW(g->a, struct lang_expr);
+    *c = *e;
+    c->args = ARENA_ARRAY(g->a, e->nargs, struct lang_expr *);
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        c->args[i] = of_wide(t, e->args[i], wide, j);
+        c->height = c->args[i]->height >= c->height ? c->args[i]->height + 1 : c->height;
+    }
+    return c;
+}
+
+/* The temp's element: that of the buffer, and 0 behind a row's last term. */
+static struct lang_expr *element_of(struct turning *t, const struct factor *f,
+                                    struct lang_expr *from, struct lang_symbol *wide)
+{
+    struct cg *g = t->g;
+    struct lang_expr *e = with_read(g, f, from);
+    int64_t n;
+    if (!t->v || (lang_const_int(wide->dims[0], &n) && n == t->terms))
+        return e;
+    struct lang_expr *c = ARENA_NEW(g->a, struct lang_expr);
+    *c = (struct lang_expr){.kind = E_COND,
+                            .type = e->type,
+                            .span = e->span,
+                            .nargs = 3,
+                            .args = ARENA_ARRAY(g->a, 3, struct lang_expr *),
+                            .height = e->height + 2};
+    c->args[0] =
+        matmul_binary(g, OP_LT, inspect_index_name(g, wide, e->span), lx_int(g->a, t->terms));
+    c->args[0]->type = DT_BOOL;
+    c->args[1] = e;
+    c->args[2] = zero(g, e->type, e->span);
+    return c;
+}
+
+/* X: the window's buffer, whose dimension d, or a row of each window, comes last. */
 static bool turn_window(struct turning *t)
 {
     struct cg *g = t->g;
@@ -244,23 +355,31 @@ static bool turn_window(struct turning *t)
     struct lang_symbol *index[VARIANT_RANK];
     struct lang_expr *from = read_of(g, old->sym, n, old->span);
     for (uint32_t i = 0, k = 0; i < n; i++) {
-        const char *name = i == t->at ? t->d->name : arena_printf(g->a, "%c%u", 'i', i);
-        struct lang_expr *extent = i == t->at ? t->wide->dims[0] : buffer->dims[i];
-        struct lang_symbol *s = index_of(g, name, extent, old->span);
-        index[i == t->at ? n - 1 : k++] = s;
-        from->args[i] = inspect_index_name(g, s, old->span);
+        const bool is_row = t->v && i == t->row;
+        const char *name = is_row ? t->j->name : arena_printf(g->a, "%c%u", 'i', i);
+        struct lang_expr *extent = is_row ? t->j->dims[0] : buffer->dims[i];
+        struct lang_symbol **s = &index[i == t->at ? n - 1 : k++];
+        *s = i == t->at ? index_of(g, t->d->name, t->wide->dims[0], old->span)
+                        : index_of(g, name, extent, old->span);
+        from->args[i] = inspect_index_name(g, *s, old->span);
     }
-    if (t->wide != t->d)
+    if (t->v) {
+        struct lang_symbol *wide = index[n - 1], *j = index[t->row - (t->row > t->at)];
+        from->args[t->at] = of_wide(t, old->args[t->at], wide, j);
+        from->args[t->row] = of_wide(t, old->args[t->row], wide, j);
+    }
+    if (t->wide != t->d && (!t->v || old->pad))
         from->pad = zero(g, old->type, old->span);
     struct lang_equation *q = new_equation(t, t->x, n, index);
-    q->rhs = with_read(g, t->x, from);
+    q->rhs = element_of(t, t->x, from, index[n - 1]);
     struct lang_symbol *temp = same_temp(t, q);
     if (!temp)
         return false;
     struct lang_expr *read = read_of(g, temp, n, old->span);
     for (uint32_t i = 0, k = 0; i < n; i++)
         if (i != t->at)
-            read->args[k++] = old->args[i];
+            read->args[k++] = t->v && i == t->row ? inspect_index_name(g, t->j, old->span)
+                                                  : old->args[i];
     read->args[n - 1] = inspect_index_name(g, t->wide, old->span);
     read->height = old->height;
     read->pad = old->pad ? zero(g, temp->type, old->span) : NULL;
@@ -300,14 +419,14 @@ static void sort_indices(const struct turning *t, struct lang_symbol **index, ui
             }
 }
 
-/* W: the other factor's elements, those of d side by side. Other ranges keep the order that they
- * have in its buffer. */
+/* W: the other factor's elements, those of d, or of a row, side by side. Other ranges keep the
+ * order that they have in its buffer. */
 static bool turn_other(struct turning *t)
 {
     struct cg *g = t->g;
     const struct lang_expr *old = t->w->read;
     struct lang_symbol *index[VARIANT_RANK];
-    uint32_t n = 0, seen = 1u << t->along;
+    uint32_t n = 0, seen = 1u << t->along | (t->v ? 1u << t->taps : 0);
     if (!find_indices(t, old, index, &n))
         return false;
     sort_indices(t, index, n);
@@ -322,16 +441,18 @@ static bool turn_other(struct turning *t)
             index[n++] = t->sum->index[k];
     index[n++] = t->wide;
     struct lang_expr *from = read_of(g, old->sym, old->nargs, old->span);
-    bool has = false;
+    bool has = t->v != NULL;
     for (uint32_t i = 0; i < old->nargs; i++) {
-        const bool is_d = inspect_is_index(old->args[i], t->d);
-        has |= is_d && inspect_same_expr(old->sym->dims[i], t->d->dims[0]);
-        from->args[i] = is_d ? inspect_index_name(g, t->wide, old->span) : old->args[i];
+        has |= inspect_is_index(old->args[i], t->d) &&
+               inspect_same_expr(old->sym->dims[i], t->d->dims[0]);
+        from->args[i] = of_wide(t, old->args[i], t->wide, t->j);
     }
-    from->height = old->height;
-    from->pad = old->pad ? old->pad : t->wide != t->d ? zero(g, old->type, old->span) : NULL;
+    from->height = old->height + 2;
+    from->pad = old->pad                   ? old->pad
+                : !t->v && t->wide != t->d ? zero(g, old->type, old->span)
+                                           : NULL;
     struct lang_equation *q = new_equation(t, t->w, n, index);
-    q->rhs = with_read(g, t->w, from);
+    q->rhs = element_of(t, t->w, from, t->wide);
     struct lang_symbol *temp = has ? same_temp(t, q) : NULL;
     if (!temp)
         return false;
@@ -359,14 +480,17 @@ static struct lang_expr *copy(const struct turning *t, const struct lang_expr *e
     return c;
 }
 
-/* d, or a range of whole pieces in its place. Where its extent is open there are variants for those
- * that are, and turning copies tiles. */
+/* d, or a range of whole pieces in its place, or in that of a row. Where d's extent is open there
+ * are variants for those that are, and turning copies tiles. */
 static struct lang_symbol *widened(struct turning *t)
 {
     struct cg *g = t->g;
     const int64_t by = PIECE * 8 / dtype_bits(t->x->e->type);
-    struct lang_expr *extent = t->d->dims[0];
     int64_t n;
+    if (t->v)
+        return index_of(g, arena_printf(g->a, "%s_%s", t->v->name, t->d->name),
+                        lx_int(g->a, (t->terms + by - 1) / by * by), t->d->span);
+    struct lang_expr *extent = t->d->dims[0];
     if (!lang_const_int(extent, &n) || n % by == 0)
         return t->d;
     extent = lx_mul_int(g->a, lx_ceil_div_int(g->a, extent, by), by);
@@ -387,8 +511,10 @@ static void turn(struct turning *t)
     }
     struct lang_expr *sum = copy(t, t->sum);
     sum->index = ARENA_ARRAY(g->a, sum->nindex, struct lang_symbol *);
-    for (uint32_t k = 0; k < sum->nindex; k++)
-        sum->index[k] = k == t->along ? t->wide : t->sum->index[k];
+    sum->nindex = 0;
+    for (uint32_t k = 0; k < t->sum->nindex; k++)
+        if (!t->v || k != t->taps)
+            sum->index[sum->nindex++] = k == t->along ? t->wide : t->sum->index[k];
     *VEC_PUSH(g->a, &g->outlined) = (struct cg_outlined){.reduce = t->sum, .read = sum};
 }
 
@@ -409,96 +535,12 @@ static void walk(struct turning *t, const struct lang_equation *eq, const struct
         walk(t, e->sym->def, e->sym->def->rhs);
 }
 
-/* ---- is it worth it? ------------------------------------------------------------------------- */
-
-/* Bytes that turning reads and writes; < 0: that is not known. */
-static double bytes_of(const struct lower_turned *out)
+bool matmul_turn_sums(struct cg *g, const struct lower_stage *s, bool rows,
+                      struct lower_turned *out)
 {
-    double all = 0;
-    for (uint32_t i = 0; i < out->n; i++) {
-        const struct lang_symbol *s = out->eq[i]->sym;
-        double bytes = 2.0 * dtype_bits(s->type) / 8;
-        for (uint32_t k = 0; k < s->rank; k++) {
-            int64_t n;
-            if (!lang_const_int(s->dims[k], &n))
-                return -1;
-            bytes *= (double)n;
-        }
-        all += bytes;
-    }
-    return all;
-}
-
-/* Nanoseconds of the first plan; < 0: there is none, or its sizes are not known. */
-static double time_of(struct cg *g, const struct matmul_form *f,
-                      const struct matmul_options *options)
-{
-    const struct matmul_setting setting = {
-        .a = g->a, .target = g->target, .fast = g->fast, .strict = !g->contract_fma};
-    struct matmul_plan p[MATMUL_VARIANTS] = {0};
-    struct matmul_report report = {0};
-    uint32_t n = 0;
-    return matmul_plan(&setting, f, options, p, &n, &report) && n && p[0].about > 0 ? p[0].about
-                                                                                    : -1;
-}
-
-/* The form that the stage has once the temps are in memory; false: it has none. */
-static bool form_after(struct cg *g, const struct lower_stage *s, const struct lower_turned *out,
-                       struct matmul_form *f)
-{
-    struct buf why = buf_in(g->a);
-    for (uint32_t i = 0; i < out->n; i++)
-        *VEC_PUSH(g->a, &g->homes) =
-            (struct cg_home){.sym = out->eq[i]->sym, .temp = out->eq[i]->sym, .is_stored = true};
-    g->reducing->v.n = 0;
-    return matmul_analyse(g, s, true, f, &why);
-}
-
-/* Do tensor cores multiply what is turned, and not what is not? f32 is parted from registers. */
-static bool takes(const struct cg *g, const struct matmul_form *f)
-{
-    bool apart = false;
-    for (uint32_t i = 0; i < f->noperand; i++) {
-        const struct matmul_operand *o = &f->operand[i];
-        apart |= !o->plain &&
-                 (!o->gather || !o->gather->run || (f->type == MATMUL_TF32 && !o->along_k));
-    }
-    return apart && g->target->sm >= 80 && !f->pairs && f->type != MATMUL_F32 &&
-           f->type != MATMUL_F64;
-}
-
-bool matmul_turn(struct cg *g, const struct lower_stage *s, void *form, const void *options,
-                 struct lower_turned *out)
-{
-    const struct matmul_options *want = options;
-    const struct matmul_form *before = matmul_form_of(form);
-    const size_t homes = g->homes.n, views = g->outlined.n;
-    struct turning t = {.g = g, .out = out};
+    struct turning t = {.g = g, .out = out, .rows = rows};
     out->n = 0;
-    if (want->turn == MATMUL_TURN_NOT || (want->turn != MATMUL_TURN && !takes(g, before)))
-        return false;
     for (uint32_t i = 0; i < s->n; i++)
         walk(&t, s->eq[i], s->eq[i]->rhs);
-    if (out->n == 0 && want->turn == MATMUL_TURN)
-        return cg_error(g, schedule_span(g, "turn"),
-                        "nothing can be turned: 'turn' is for sums of products of a window, or of "
-                        "every second element, whose last subscript is no range of the sum, and of "
-                        "another buffer's elements");
-    if (out->n == 0)
-        return false;
-    struct matmul_form *after = ARENA_NEW(g->a, struct matmul_form);
-    bool pays = form_after(g, s, out, after);
-    if (pays && want->turn != MATMUL_TURN) {
-        const double as_is = time_of(g, before, want), turned = time_of(g, after, want);
-        const double bytes = bytes_of(out);
-        pays = as_is < 0 || turned < 0 || bytes < 0 ||
-               turned + bytes * per_byte + out->n * (double)LAUNCH < as_is;
-    }
-    g->homes.n = homes;
-    if (!pays) {
-        g->outlined.n = views;
-        out->n = 0;
-    }
-    g->reducing->v.n = 0;
-    return out->n > 0;
+    return t.any_rows;
 }

@@ -311,6 +311,8 @@ static void make_sums(struct mma *s)
     s->sum = ARENA_ARRAY(g->a, n, int32_t);
     s->part = ARENA_ARRAY(g->a, n, int32_t);
     s->zero = cg_reg(g, cg_float(g, DT_F32, 0));
+    if (s->p->parts > 1)
+        mma_range_begin(s);
     for (uint32_t i = 0; i < n; i++) {
         s->sum[i] = cg_new_mutable(g, s->f->sum);
         s->part[i] = s->p->parts > 1 ? cg_new_mutable(g, DT_F32) : -1;
@@ -320,6 +322,8 @@ static void make_sums(struct mma *s)
 static void clear_sums(struct mma *s)
 {
     const bool is_float = s->f->sum == DT_F32;
+    if (s->p->parts > 1)
+        mma_range_clear(s);
     for (uint32_t i = 0; i < sums_of(s->shape); i++) {
         PTX(&s->g->b, is_float ? "mov.f32" : "mov.b32", ptx_r(s->sum[i]),
             is_float ? ptx_immf32(0) : ptx_imm(0));
@@ -532,43 +536,6 @@ static void multiply(struct mma *s, bool fresh)
     add_up(s, n, done);
 }
 
-/* Has a thread of the block a sum that is NaN, or infinite? A predicate. */
-static int32_t is_odd(struct mma *s)
-{
-    enum { CHAINS = 4 }; /* that do not wait for each other */
-    struct cg *g = s->g;
-    const uint32_t n = sums_of(s->shape);
-    const int32_t odd = cg_new(g, DT_BOOL), any = cg_new(g, DT_BOOL);
-    int32_t zero[CHAINS] = {s->zero, s->zero, s->zero, s->zero};
-    for (uint32_t i = 0; i < n + CHAINS - 1; i++) {
-        const int32_t more = cg_new(g, DT_F32);
-        const bool last = i >= n; /* the chains one to another */
-        PTX(&g->b, "fma.rn.f32", ptx_r(more), ptx_r(last ? zero[i - n + 1] : s->sum[i]),
-            ptx_immf32(0), ptx_r(zero[last ? 0 : i % CHAINS]));
-        zero[last ? 0 : i % CHAINS] = more;
-    }
-    PTX(&g->b, "setp.nan.f32", ptx_r(odd), ptx_r(zero[0]), ptx_r(zero[0]));
-    PTX(&g->b, "bar.red.or.pred", ptx_r(any), ptx_imm(0), ptx_r(odd));
-    return any;
-}
-
-/* Parts of infinite factors make NaN: taking care takes a third more instructions, so blocks that
- * have met none do without. */
-static void multiply_again(struct mma *s)
-{
-    struct cg *g = s->g;
-    const uint32_t finite = cg_label(g, "finite");
-    const int32_t odd = is_odd(s);
-    cg_jump_if(g, odd, false, finite);
-    const size_t mark = cg_scope_open(g);
-    s->careful = true;
-    multiply(s, true);
-    cg_scope_close(g, mark);
-    cg_place(g, finite);
-    for (uint32_t i = 0; i < sums_of(s->shape); i++)
-        cg_assigned(g, s->sum[i]);
-}
-
 void mma_find_thread(struct mma *s, struct cg_val thread, struct cg_val n)
 {
     struct cg *g = s->g;
@@ -735,7 +702,7 @@ static void take_turns(struct mma *s)
     cg_move(g, s->read, cg_u32(0));
     add_up(s, rounds, cg_label(g, "summed"));
     if (m->p->parts > 1)
-        multiply_again(s);
+        mma_mend(s);
     cg_move(g, number, cg_add(g, n, step));
     cg_jump(g, head);
     cg_nest_close(g, &nest);
@@ -765,6 +732,6 @@ void matmul_mma(struct matmul *m)
     else
         multiply(&s, true);
     if (m->p->parts > 1)
-        multiply_again(&s);
+        mma_mend(&s);
     mma_store(&s);
 }

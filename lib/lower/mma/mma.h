@@ -1,5 +1,5 @@
 /* Products by mma.sync: what the parts share. Private to mma/mma.c, mma/parts.c, mma/as_f16.c,
- * mma/sums.c, mma/copy.c and mma/frag.c.
+ * mma/range.c, mma/sums.c, mma/copy.c and mma/frag.c.
  *
  * Every operand has a tile in each stage of shared memory: rows of elements along the operand's
  * last axis, so that a row is copied as it lies. A warp takes steps of 32 bytes of k: 16 elements
@@ -19,6 +19,7 @@ enum {
     MMA_TOGETHER = 2, /* steps whose products instructions add up, of parts */
     MMA_SLOTS = 32,   /* addresses of a thread's pieces */
     MMA_HELD = 128,   /* words of a warp's part of a step, in each lane */
+    MMA_CHAINS = 2,   /* of additions that do not wait for each other */
 };
 
 /* How an operand's tile lies in a stage, and how the block's threads share it: they take pieces of
@@ -102,7 +103,8 @@ struct mma {
     int32_t zero;  /* an f32 */
     int32_t none;  /* of tiles by turns: a 0 that ptxas does not know for one */
     uint32_t step; /* that is multiplied */
-    bool careful;  /* products in parts: of infinities, too */
+    /* products in parts: of the words that were parted, f32, mutable */
+    int32_t squares[MMA_CHAINS];
     /* mutable: offset of the stage that is read next and of the one that is written next, u32; the
      * first k of the tile that is copied next, u32, and how many are left from there on, s32 */
     int32_t read, write, k, left;
@@ -179,6 +181,16 @@ void mma_multiply_parts(struct mma *s, uint32_t q, uint32_t i, uint32_t of);
 /* Adds those up that are not yet among the sums. */
 void mma_promote_rest(struct mma *s);
 
+/* ---- mma/range.c: factors of which parts lose bits --------------------------------------------
+ */
+
+void mma_range_begin(struct mma *s);
+void mma_range_clear(struct mma *s);
+/* Notes the size of a word that is not yet parted, number i. */
+void mma_range_take(struct mma *s, int32_t word, uint32_t i);
+/* Makes sums right that parts lost bits of. All of the block's threads come. */
+void mma_mend(struct mma *s);
+
 /* ---- mma/as_f16.c: f32 as f16 ---------------------------------------------------------------- */
 
 /* h, and its plan p: the same as that of s for f16 in two stages; false: not with these tiles. */
@@ -196,6 +208,9 @@ int32_t mma_multiply_as_f16(struct mma *h, int32_t left);
 void mma_measure_patch(struct mma_shape *s);
 /* Bytes of the patches, from the first on. */
 uint32_t mma_patch_bytes(const struct mma_shape *s);
+/* The subscripts of the lane's word w (a u32) of the sums of product q. */
+void mma_place_of(struct mma *s, uint32_t q, struct cg_val w, struct cg_val *row,
+                  struct cg_val *col);
 /* Stores the outputs made of the sums. The block's threads come, behind a barrier after the stages
  * were read. */
 void mma_store(struct mma *s);

@@ -34,30 +34,13 @@
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
-/* x, or of its sign the largest number that does not round to infinity as tf32, if x is larger or
- * NaN. */
-static int32_t clamp_single(struct mma *s, int32_t x)
-{
-    struct cg *g = s->g;
-    const float most = 0x1.ffdffep127f;
-    const int32_t y = cg_new(g, DT_U32), z = cg_new(g, DT_U32);
-    if (g->target->sm >= 86) {
-        PTX(&g->b, "min.xorsign.abs.f32", ptx_r(y), ptx_r(x), ptx_immf32(most));
-        return y;
-    }
-    PTX(&g->b, "min.f32", ptx_r(y), ptx_r(x), ptx_immf32(most));
-    PTX(&g->b, "max.f32", ptx_r(z), ptx_r(y), ptx_immf32(-most));
-    return z;
-}
-
 /* In the word's place what instructions are to take, of which they cut the last bits off, and the
- * rest of it. What is infinite becomes NaN, but where care is taken: then the first part is
- * finite. */
+ * rest of it. What is infinite becomes NaN (mma/range.c). */
 static void part_word(struct mma *s, int32_t w, int32_t rest)
 {
     struct cg *g = s->g;
     const int32_t up = cg_new(g, DT_U32), cut = cg_new(g, DT_U32);
-    PTX(&g->b, "add.s32", ptx_r(up), ptx_r(s->careful ? clamp_single(s, w) : w), ptx_imm(1 << 12));
+    PTX(&g->b, "add.s32", ptx_r(up), ptx_r(w), ptx_imm(1 << 12));
     PTX(&g->b, "and.b32", ptx_r(cut), ptx_r(up), ptx_imm(0xffffe000));
     CG_ASSIGN(g, rest, "sub.rn.f32", ptx_r(w), ptx_r(cut));
     CG_ASSIGN(g, w, "mov.b32", ptx_r(up));
@@ -65,19 +48,19 @@ static void part_word(struct mma *s, int32_t w, int32_t rest)
 
 void mma_part(struct mma *s, const struct mma_slab *t, uint32_t of, uint32_t from, uint32_t to)
 {
-    for (uint32_t i = from; i < to; i++)
+    for (uint32_t i = from; i < to; i++) {
+        mma_range_take(s, t->word[of][i], i);
         part_word(s, t->word[of][i], t->rest[of][i]);
+    }
 }
 
 void mma_pair(struct mma *s, const struct mma_slab *t, uint32_t of, uint32_t from, uint32_t to)
 {
     struct cg *g = s->g;
     const int32_t *v = t->of->lay.tall ? t->word[of] : t->rest[of];
-    /* the largest first parts would round to infinity */
-    const char *m = t->of->lay.tall && s->careful ? "cvt.rz.bf16x2.f32" : "cvt.rn.bf16x2.f32";
     for (uint32_t i = from; i < to; i++) {
         const uint32_t low = mma_pair_of(&t->of->lay, i), high = low + (t->of->lay.tall ? 2 : 1);
-        CG_ASSIGN(g, t->pair[of][i], m, ptx_r(v[high]), ptx_r(v[low]));
+        CG_ASSIGN(g, t->pair[of][i], "cvt.rn.bf16x2.f32", ptx_r(v[high]), ptx_r(v[low]));
     }
 }
 

@@ -78,6 +78,32 @@ void mma_measure_patch(struct mma_shape *s)
     s->patch_rows = most;
 }
 
+void mma_place_of(struct mma *s, uint32_t q, struct cg_val w, struct cg_val *row,
+                  struct cg_val *col)
+{
+    struct cg *g = s->g;
+    const struct matmul_plan *p = s->p;
+    const struct lay l = lay_of(s->shape, q);
+    const bool turned = s->shape->turned;
+    const struct cg_val each = cg_u32(s->shape->wide * 4), v = cg_binary(g, OP_MOD, w, each);
+    const struct cg_val half = cg_binary(g, OP_AND, cg_binary(g, OP_SHR, v, cg_u32(1)), cg_u32(1));
+    struct cg_val tall = cg_mul(g, half, mma_row_of(&l.tall->lay, 0, 1));
+    tall = cg_add(g, tall, cg_mul(g, cg_binary(g, OP_DIV, w, each), 16));
+    struct cg_val flat = cg_mul(g, cg_binary(g, OP_SHR, v, cg_u32(2)), 8);
+    flat = cg_add(g, flat, cg_binary(g, OP_AND, v, cg_u32(1)));
+    const struct cg_val group = cg_binary(g, OP_SHR, s->m->lane, cg_u32(2));
+    const struct cg_val member = cg_binary(g, OP_AND, s->m->lane, cg_u32(3));
+    const struct cg_val across = cg_u32(p->bn / p->wn);
+    struct cg_val r = cg_mul(g, cg_binary(g, OP_DIV, s->m->warp, across), p->wm);
+    struct cg_val c = cg_mul(g, cg_binary(g, OP_MOD, s->m->warp, across), p->wn);
+    r = cg_add(g, r, cg_weighted(g, group, l.by_group[0], member, l.by_member[0]));
+    c = cg_add(g, c, cg_weighted(g, group, l.by_group[1], member, l.by_member[1]));
+    r = cg_index(g, cg_add(g, r, turned ? flat : tall));
+    c = cg_index(g, cg_add(g, c, turned ? tall : flat));
+    *row = cg_binary(g, OP_ADD, s->m->row, r);
+    *col = cg_binary(g, OP_ADD, s->m->col, c);
+}
+
 /* ---- from registers -------------------------------------------------------------------------- */
 
 /* In blocks that take several tiles words of different instructions go by way of others: ptxas

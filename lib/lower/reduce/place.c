@@ -26,6 +26,7 @@ void reduce_take_place(struct reduce *r)
     const struct reduce_plan *p = r->p;
     struct cg_val rest = cg_index(g, cg_special(g, SP_CTAID_X)), none = cg_int(DT_I64, 0);
     struct cg_val tid = cg_special(g, SP_TID_X);
+    r->exists = -1;
     r->split = reduce_small_count(g, p->split);
     r->tile = r->part = none;
     if (!reduce_is_one(p->tiles))
@@ -66,7 +67,9 @@ static void take_group(struct reduce *r)
 {
     struct cg *g = r->g;
     const struct reduce_plan *p = r->p;
-    r->number = cg_binary(g, OP_MUL, r->tile, cg_int(DT_I64, p->tx));
+    const struct cg_val across = p->is_open ? cg_index(g, reduce_open_across(r))
+                                            : cg_int(DT_I64, p->tx);
+    r->number = cg_binary(g, OP_MUL, r->tile, across);
     r->number = r->group = cg_binary(g, OP_ADD, r->number, cg_index(g, r->tx));
     if (!p->is_spread || (p->total.is_known && p->groups.is_known && p->total.n == p->groups.n))
         return;
@@ -125,7 +128,10 @@ void reduce_skip_outside(struct reduce *r, uint32_t label)
 {
     struct cg *g = r->g;
     struct amount n = r->p->is_spread ? r->p->total : r->p->groups;
-    if (!r->p->is_column || (n.is_known && n.n % r->p->tx == 0))
+    if (r->exists >= 0)
+        cg_jump_if(g, r->exists, false, label);
+    const struct amount across = r->p->is_open ? r->p->across : reduce_known(g, r->p->tx);
+    if (!r->p->is_column || (n.is_known && across.is_known && n.n % across.n == 0))
         return;
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_GE, r->number, reduce_count(g, n))), true, label);
 }

@@ -90,7 +90,7 @@ static uint32_t sum_registers(const struct reduce_form *f)
     return n;
 }
 
-static uint32_t choose_lanes(const struct reduce_form *f, const struct reduce_options *want)
+uint32_t reduce_choose_lanes(const struct reduce_form *f, const struct reduce_options *want)
 {
     uint32_t most = REDUCE_LANES, lanes;
     if (!f->has_contiguous || !f->widest)
@@ -283,7 +283,7 @@ static void add_columns(struct cg *g, const struct reduce_form *f,
 /* ---- tiles that are held --------------------------------------------------------------------- */
 
 /* Registers for what a thread holds of one term. */
-static uint32_t held_registers(const struct reduce_form *f, uint32_t lanes)
+uint32_t reduce_held_registers(const struct reduce_form *f, uint32_t lanes)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < f->nread; i++) {
@@ -314,7 +314,7 @@ static bool choose_sides(const struct reduce_form *f, const struct reduce_option
                          struct reduce_plan *p)
 {
     enum { HELD = 32, FEW = 16, SIDES = 128, MOST = 1024, SECTOR = 32 };
-    const uint32_t each = held_registers(f, p->lanes);
+    const uint32_t each = reduce_held_registers(f, p->lanes);
     const uint32_t bytes = p->lanes * (f->widest ? f->widest : 32) / 8;
     const struct amount *across = &f->loop[f->lane].n;
     for (uint32_t held = HELD; held <= HELD * 3 / 2; held += HELD / 2) {
@@ -349,7 +349,7 @@ bool reduce_plan_tile(struct cg *g, const struct reduce_form *f, const struct re
 {
     const struct amount *across = &f->loop[f->lane].n;
     const struct reduce_options alone = {.split = 1, .block = want->block};
-    uint32_t lanes = choose_lanes(f, want);
+    uint32_t lanes = reduce_choose_lanes(f, want);
     *n = 0;
     while (across->is_known && across->n % lanes)
         lanes /= 2;
@@ -369,13 +369,122 @@ bool reduce_plan_tile(struct cg *g, const struct reduce_form *f, const struct re
     }
 }
 
+/* ---- tiles of sizes that the launch knows ---------------------------------------------------- */
+
+/* What a thread leaves in shared memory of the level that leaves most, in bytes. */
+static uint32_t shared_bytes(const struct reduce_form *f, uint32_t lanes)
+{
+    uint32_t most = 0;
+    for (uint32_t level = 0; level < f->nlevel; level++) {
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < f->nresult; i++)
+            if (f->result[i].level == level)
+                n += lanes * (dtype_bits(reduce_type(&f->result[i])) / 8 +
+                              (reduce_is_pair(&f->result[i]) ? 8 : 0));
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+/* Tiles of some terms are wide, of many narrow: `least` threads or more. Rows are as many as hold
+ * all terms, and blocks have several tiles where these are small. False: there is no room. */
+static bool open_variant(struct cg *g, const struct reduce_form *f, uint32_t lanes, uint32_t least,
+                         bool is_narrow, struct reduce_plan *p)
+{
+    enum { HELD = 32, LESS = 24, POSITIONS = 16, FEW = 8, LEAST = 4, SHARED = 40960 };
+    enum { WIDE = 512, ACROSS = 32, ACROSS_SINGLE = 64 };
+    const struct reduce_options alone = {.split = 1};
+    const uint32_t each = reduce_held_registers(f, lanes), left = shared_bytes(f, lanes);
+    *p = (struct reduce_plan){.is_column = true, .lanes = lanes, .width = lanes, .slots = lanes};
+    p->tx = least;
+    p->ty = 1;
+    p->is_open = true;
+    p->unroll = (is_narrow ? LESS : HELD) / each;
+    p->unroll = p->unroll < POSITIONS ? p->unroll : POSITIONS;
+    for (p->block = is_narrow ? 2 * WIDE : WIDE; p->block * left > SHARED;)
+        p->block /= 2;
+    if (p->unroll < LEAST || p->block < 4 * least)
+        return false;
+    while (p->unroll > FEW && p->unroll * lanes * f->weight > MOST_CODE)
+        p->unroll /= 2;
+    choose_blocks(g, f, &alone, p);
+    struct lang_expr *one = lx_int(g->a, 1), *rows = lx_int(g->a, p->block / least);
+    const uint32_t wanted = p->unroll < FEW ? p->unroll : FEW;
+    const uint32_t widest = is_narrow ? 2 * least : lanes == 1 ? ACROSS_SINGLE : ACROSS;
+    p->down = reduce_amount(g, lx_clamp(g->a, ceiling(g, p->rows, wanted).e, one, rows));
+    /* as wide as there are threads for, and all tiles alike */
+    const uint32_t most = p->block < WIDE ? p->block : WIDE;
+    struct lang_expr *wide = lx_div(g->a, lx_int(g->a, most), p->down.e);
+    wide = lx_clamp(g->a, wide, lx_int(g->a, least), lx_int(g->a, widest > least ? widest : least));
+    wide = lx_ceil_div(g->a, p->groups.e, lx_max(g->a, one, lx_ceil_div(g->a, p->groups.e, wide)));
+    p->across = reduce_amount(g, lx_max(g->a, one, wide));
+    p->tiles = reduce_amount(g, lx_ceil_div(g->a, p->groups.e, p->across.e));
+    struct lang_expr *threads = lx_mul(g->a, p->across.e, p->down.e);
+    struct lang_expr *some = lx_div(g->a, lx_int(g->a, most < BLOCK ? most : BLOCK), threads);
+    p->several = reduce_amount(g, lx_max(g->a, one, lx_min(g->a, some, p->outer.e)));
+    struct lang_expr *deep = lx_ceil_div(g->a, p->outer.e, p->several.e);
+    p->blocks = p->sharing = product(g, reduce_amount(g, deep), p->tiles);
+    p->depth = reduce_known(g, p->unroll + log2_of(p->block) + 2);
+    return true;
+}
+
+static struct lang_expr *most_terms(struct cg *g, const struct reduce_plan *p)
+{
+    return lx_at_most(g->a, p->rows.e, (int64_t)(p->block / p->tx) * p->unroll);
+}
+
+bool reduce_plan_open(struct cg *g, const struct reduce_form *f, struct reduce_plan *v, uint32_t *n,
+                      struct lang_expr **holds, struct buf *why)
+{
+    enum { SECTOR = 32 };
+    const struct reduce_options none = {0};
+    const struct amount *across = &f->loop[f->lane].n;
+    uint32_t lanes = reduce_choose_lanes(f, &none);
+    *n = 0;
+    while (across->is_known && across->n % lanes)
+        lanes /= 2;
+    for (bool goes_on = true; goes_on; lanes = 1) {
+        const uint32_t bytes = lanes * (f->widest ? f->widest : 32) / 8;
+        const uint32_t line = bytes < LINE ? (LINE / bytes < 32 ? LINE / bytes : 32) : 1;
+        const uint32_t sector = bytes < SECTOR ? SECTOR / bytes : 1;
+        struct lang_expr *whole = lx_is_multiple(g->a, across->e, lanes);
+        goes_on = lanes > 1;
+        for (uint32_t least = line; least; least = sector) {
+            struct reduce_plan p;
+            const bool fits = open_variant(g, f, lanes, least, least <= sector, &p);
+            if (!fits && lanes == 1)
+                return lower_lacks(why, f->stage->eq[0]->span, "it is more than a block holds");
+            if (!fits)
+                break;
+            *holds = lx_and(g->a, whole, most_terms(g, &p));
+            if (!add(g, v, n, p, *holds)) {
+                goes_on = false;
+                break;
+            }
+            int64_t always;
+            if (least <= sector || (lang_const_int(most_terms(g, &p), &always) && always))
+                break;
+        }
+    }
+    if (*n == 0)
+        return lower_lacks(why, f->stage->eq[0]->span, "it is more than a block holds");
+    /* the last takes what is left, of which there is none where this does not hold */
+    *holds = lx_and(g->a, *holds, lx_at_least(g->a, v[0].rows.e, 1));
+    *holds = reduce_amount(g, *holds).e;
+    if (*n > 1)
+        v[*n - 1].when = lx_bool(g->a, true);
+    else
+        v[0].when = NULL;
+    return true;
+}
+
 /* ---- all ------------------------------------------------------------------------------------- */
 
 bool reduce_plan(struct cg *g, const struct reduce_form *f, const struct reduce_options *want,
                  struct reduce_plan *v, uint32_t *n)
 {
     const struct amount *across = &f->loop[f->lane].n;
-    uint32_t lanes = choose_lanes(f, want), block = want->block ? want->block : BLOCK;
+    uint32_t lanes = reduce_choose_lanes(f, want), block = want->block ? want->block : BLOCK;
     bool column = !f->loop[f->lane].is_reduced;
     struct buf why = buf_in(g->a);
     *n = 0;

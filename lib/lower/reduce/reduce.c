@@ -297,10 +297,14 @@ static void explain(struct cg *g, const struct reduce_form *f, const struct redu
     if (!g->report)
         return;
     struct buf how = buf_in(g->a);
-    buf_printf(&how, "along %s %s, %u threads",
+    buf_printf(&how, "along %s %s, %s%u threads",
                f->loop[f->lane].is_reduced ? "the reduction," : "the results,",
-               lang_expr_text(g->a, f->loop[f->lane].n.e), (unsigned)p->block);
-    if (f->is_tile)
+               lang_expr_text(g->a, f->loop[f->lane].n.e), p->is_open ? "up to " : "",
+               (unsigned)p->block);
+    if (p->is_open)
+        buf_printf(&how, " for tiles of %u results or more, whose terms they hold: read once",
+                   (unsigned)(p->tx * p->width));
+    else if (f->is_tile)
         buf_printf(&how, " as %u rows of a tile of %u results, whose terms they hold: read once",
                    (unsigned)p->ty, (unsigned)(p->tx * p->width));
     else if (p->is_spread)
@@ -336,9 +340,13 @@ static void end_entry(struct cg *g, const struct reduce_plan *p)
     g->reduced = NULL;
     g->read_ctx = NULL;
     g->preloaded = false;
-    g->func->reqntid[0] = p->block;
-    g->func->reqntid[1] = g->func->reqntid[2] = 1;
-    struct contract_launch *l = cg_launch(g, p->blocks.e, lx_int(g->a, p->block));
+    uint32_t *threads = p->is_open ? g->func->maxntid : g->func->reqntid;
+    threads[0] = p->block;
+    threads[1] = threads[2] = 1;
+    struct lang_expr *block = lx_int(g->a, p->block);
+    if (p->is_open)
+        block = lx_mul(g->a, lx_mul(g->a, p->across.e, p->down.e), p->several.e);
+    struct contract_launch *l = cg_launch(g, p->blocks.e, block);
     l->when = p->when;
     cg_end(g, l);
 }
@@ -356,7 +364,8 @@ static void lower_entry(struct cg *g, const struct reduce_form *f, const struct 
     cg_at(g, f->stage->eq[0]->span);
     if (f->is_tile) {
         reduce_tile(&r);
-        g->func->minnctapersm = TILE_THREADS / p->block;
+        if (!p->is_open)
+            g->func->minnctapersm = TILE_THREADS / p->block;
         end_entry(g, p);
         return;
     }
@@ -394,6 +403,7 @@ struct fitting {
     struct reduce_form form;
     enum shape shape;
     struct amount few; /* SHAPE_UNKNOWN: when rows are few and long */
+    bool is_open;      /* a tile of sizes that the launch knows */
     void *rows; /* the stage as strategy row has it; NULL: that was not asked, or it does not fit */
 };
 
@@ -425,6 +435,27 @@ static enum shape shape_of(struct cg *g, struct fitting *a)
     return many ? SHAPE_MANY_ROWS : SHAPE_UNKNOWN;
 }
 
+/* What is more than a tile holds must be computed otherwise: by other launches for all there is. */
+static bool is_all(const struct cg *g, const struct lower_stage *s)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < g->spec->compute.n; i++)
+        n += g->spec->compute.v[i]->sym->kind == SYM_BUFFER;
+    return n == s->n && g->homes.n == 0;
+}
+
+static bool fits_open(struct cg *g, const struct lower_stage *s, const struct fitting *f,
+                      struct buf *why)
+{
+    struct reduce_plan v[REDUCE_VARIANTS];
+    struct lang_expr *holds;
+    int64_t known;
+    uint32_t n;
+    if (g->spec->schedule.n || !reduce_plan_open(g, &f->form, v, &n, &holds, why))
+        return false;
+    return lang_const_int(holds, &known) ? known : !g->is_rest && is_all(g, s);
+}
+
 /* The stage as a tile that is held; NULL: it is none, or has no room. */
 static void *fit_tile(struct cg *g, const struct lower_stage *s, struct fitting *f)
 {
@@ -433,10 +464,17 @@ static void *fit_tile(struct cg *g, const struct lower_stage *s, struct fitting 
     struct reduce_plan v[REDUCE_VARIANTS];
     uint32_t n;
     f->shape = SHAPE_OWN;
-    const bool fits = reduce_analyse(g, s, true, &f->form, &why) &&
-                      !f->form.loop[f->form.lane].is_reduced &&
+    if (!reduce_analyse(g, s, true, &f->form, &why) || f->form.loop[f->form.lane].is_reduced)
+        return NULL;
+    const struct reduce_loop *lane = &f->form.loop[f->form.lane];
+    enum { LARGE = 512 }; /* threads: two blocks of a multiprocessor hide each other's waits */
+    const bool is_scheduled = g->spec->schedule.n != 0;
+    const bool fits = (lane->n.is_known || is_scheduled) &&
                       reduce_plan_tile(g, &f->form, &none, v, &n, &why);
-    return fits ? f : NULL;
+    if (fits && (v[0].block <= LARGE || is_scheduled))
+        return f;
+    f->is_open = fits_open(g, s, f, &why);
+    return fits || f->is_open ? f : NULL;
 }
 
 void *reduce_fit(struct cg *g, const struct lower_stage *s, struct buf *why)
@@ -469,9 +507,37 @@ static bool lower_rows(struct cg *g, void *rows)
     return true;
 }
 
+/* The sizes for which tiles are none are told to whoever lowers the rest. */
+static bool lower_open(struct cg *g, const struct fitting *a)
+{
+    const struct reduce_form *f = &a->form;
+    struct reduce_plan v[REDUCE_VARIANTS];
+    struct lang_expr *holds;
+    struct buf why = buf_in(g->a);
+    uint32_t n;
+    int64_t known;
+    const size_t first = g->contract->launches.n;
+    if (!reduce_plan_open(g, f, v, &n, &holds, &why))
+        return false;
+    for (uint32_t i = 0; i < n && !g->failed; i++) {
+        v[i].entry = i ? free_name(g, f->stage->entry, "any", i) : f->stage->entry;
+        lower_entry(g, f, &v[i]);
+        lower_depth(g, v[i].depth.e);
+    }
+    if (!lang_const_int(holds, &known))
+        g->covered = holds;
+    for (size_t i = first; g->covered && i < g->contract->launches.n; i++) {
+        struct contract_launch *l = &g->contract->launches.v[i];
+        l->grid[0] = lx_select(g->a, holds, l->grid[0], lx_int(g->a, 0));
+    }
+    return !g->failed;
+}
+
 bool reduce_lower(struct cg *g, void *form, const void *options)
 {
     struct fitting *a = form;
+    if (a->is_open)
+        return lower_open(g, a);
     const struct reduce_form *f = &a->form;
     const char *entry = f->stage->entry;
     struct reduce_plan v[REDUCE_VARIANTS];

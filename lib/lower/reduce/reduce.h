@@ -153,9 +153,14 @@ struct reduce_plan {
     struct amount rows;   /* vectors to reduce, for each result or tile */
     struct amount split;  /* blocks that share them */
     struct amount blocks; /* in all */
-    struct amount sharing;  /* blocks, or at most as many, where several share a result */
-    struct amount depth;    /* roundings between a term of a sum and the sum */
-    bool has_tail;          /* the last elements are fewer than the lanes */
+    struct amount sharing; /* blocks, or at most as many, where several share a result */
+    struct amount depth;   /* roundings between a term of a sum and the sum */
+    bool has_tail;         /* the last elements are fewer than the lanes */
+    /* Of tiles whose sizes the launch knows: a block is of so many rows of so many threads, for
+     * several tiles one after the other; block is the most, and tx the least where there are many
+     * terms. */
+    bool is_open;
+    struct amount across, down, several;
     struct lang_expr *when; /* NULL: always */
     const char *entry;
 };
@@ -164,6 +169,12 @@ enum { REDUCE_VARIANTS = 6, REDUCE_POSITIONS = 64 };
 /* Is there room for a tile? */
 bool reduce_plan_tile(struct cg *g, const struct reduce_form *f, const struct reduce_options *want,
                       struct reduce_plan *v, uint32_t *n, struct buf *why);
+/* reduce/open.c. The same where the launch knows the sizes. holds: for which of them it is. */
+bool reduce_plan_open(struct cg *g, const struct reduce_form *f, struct reduce_plan *v, uint32_t *n,
+                      struct lang_expr **holds, struct buf *why);
+/* Registers for what a thread holds of one term; elements of an access. */
+uint32_t reduce_held_registers(const struct reduce_form *f, uint32_t lanes);
+uint32_t reduce_choose_lanes(const struct reduce_form *f, const struct reduce_options *want);
 /* The variants in the order in which they are tried. False after an error. */
 bool reduce_plan(struct cg *g, const struct reduce_form *f, const struct reduce_options *want,
                  struct reduce_plan *v, uint32_t *n);
@@ -203,6 +214,7 @@ struct reduce {
     struct cg_val number; /* and what says whether there is one: below p->groups, or p->total */
     struct cg_val tx, ty;
     struct cg_val outer; /* the number of the block's result, or row of tiles */
+    int32_t exists;      /* of open tiles, predicate: the thread's tile does; -1: for certain */
     struct ptx_var *shared;
     uint32_t level;    /* of tiles: of the results that are made now */
     uint32_t position; /* of tiles: of the terms that are at hand */
@@ -214,6 +226,10 @@ bool reduce_is_one(struct amount a);
 struct cg_val reduce_count(struct cg *g, struct amount a); /* of the launch, an i64 */
 struct cg_val reduce_small_count(struct cg *g, struct amount a);
 void reduce_take_place(struct reduce *r);
+/* reduce/open.c: the same in an open tile. */
+void reduce_take_open_place(struct reduce *r);
+struct cg_val reduce_open_rows(struct reduce *r);   /* u32: of a tile */
+struct cg_val reduce_open_across(struct reduce *r); /* threads of a row */
 void reduce_take_indices(struct reduce *r);
 /* Jumps where the thread's column is none. */
 void reduce_skip_outside(struct reduce *r, uint32_t label);

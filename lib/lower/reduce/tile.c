@@ -26,7 +26,10 @@ struct held {
     struct reduce_loaded *loaded; /* by position and read */
     struct reduce_lanes *fixed;   /* by read: what is the same for all positions */
     struct cg_val at[REDUCE_POSITIONS][REDUCE_AXES]; /* by loop */
-    int32_t has[REDUCE_POSITIONS]; /* predicate; -1: the term is there for certain */
+    int32_t has[REDUCE_POSITIONS];  /* predicate; -1: the term is there for certain, or what is for
+                                       it  is jumped over */
+    int32_t now;                    /* of open tiles: the position at hand, a u32 */
+    bool is_full[REDUCE_POSITIONS]; /* of open tiles: the term is there in all threads */
 };
 
 /* ---- what is at a position ------------------------------------------------------------------- */
@@ -49,6 +52,39 @@ static void show(struct held *h, uint32_t position)
             reduce_unpack(r, i, r->p->lanes, &h->loaded[position * r->f->nread + i]);
         else
             r->element[i] = h->fixed[i];
+}
+
+/* Of an open tile: goes on to where the term is, and jumps to the label where there is none. A
+ * position is found again wherever it is wanted: that takes fewer registers than to keep them all.
+ */
+static void find_position(struct held *h, uint32_t u, uint32_t label)
+{
+    struct reduce *r = h->r;
+    struct cg *g = r->g;
+    struct cg_val at = r->ty;
+    if (u)
+        at = cg_binary(g, OP_ADD, cg_value(DT_U32, h->now), reduce_open_rows(r));
+    cg_move(g, h->now, at);
+    at = cg_value(DT_U32, h->now);
+    const struct cg_val n = cg_convert(g, reduce_count(g, r->p->rows), DT_U32);
+    if (u && !h->is_full[u])
+        cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, at, n)), false, label);
+    at = cg_index(g, at);
+    for (uint32_t i = r->f->nloop; i-- > r->f->nkeptloop;) {
+        h->at[u][i] = at;
+        if (i > r->f->nkeptloop)
+            cg_divmod(g, at, r->n[i], &at, &h->at[u][i]);
+    }
+}
+
+static void open_positions(struct held *h)
+{
+    const struct reduce_plan *p = h->r->p;
+    h->now = cg_new_mutable(h->r->g, DT_U32);
+    for (uint32_t u = 0; u < h->positions; u++) {
+        h->has[u] = -1;
+        h->is_full[u] = p->rows.is_known && p->down.is_known && (u + 1) * p->down.n <= p->rows.n;
+    }
 }
 
 static void find_positions(struct held *h)
@@ -76,12 +112,19 @@ static void find_positions(struct held *h)
 static void load_all(struct held *h)
 {
     struct reduce *r = h->r;
-    const uint32_t nread = r->f->nread;
+    const uint32_t nread = r->f->nread, end = r->p->is_open ? cg_label(r->g, "loaded") : 0;
+    const size_t mark = cg_scope_open(r->g);
     for (uint32_t u = 0; u < h->positions; u++) {
+        if (r->p->is_open)
+            find_position(h, u, end);
         stand_at(h, u);
         for (uint32_t i = 0; i < nread; i++)
             if (reduce_moves(r->f, &r->f->read[i]))
                 reduce_load(r, i, r->p->lanes, &h->loaded[u * nread + i]);
+    }
+    if (r->p->is_open) {
+        cg_scope_close(r->g, mark);
+        cg_place(r->g, end);
     }
     for (uint32_t i = 0; i < nread; i++) {
         struct reduce_loaded l;
@@ -145,6 +188,43 @@ static bool is_extremum(const struct reduce_result *q)
 {
     return dtype_is_float(reduce_type(q)) &&
            (reduce_is_pair(q) || q->e->reduce == RED_MAX || q->e->reduce == RED_MIN);
+}
+
+/* Takes a position's terms into the slots. */
+static void take_position(struct held *h, uint32_t u)
+{
+    struct reduce *r = h->r;
+    show(h, u);
+    for (uint32_t k = 0; k < r->p->lanes; k++) {
+        const size_t bound = r->g->bindings.n;
+        reduce_bind_lane(r, k);
+        for (uint32_t i = 0; i < r->f->nresult; i++) {
+            const struct reduce_result *q = &r->f->result[i];
+            if (q->level == r->level)
+                reduce_set(r, i, k, reduce_meet(r->g, q, reduce_get(r, i, k), term_of(h, u, i)));
+        }
+        r->g->bindings.n = bound;
+    }
+}
+
+static void open_tile_level(struct held *h, uint32_t n)
+{
+    struct reduce *r = h->r;
+    const uint32_t end = cg_label(r->g, "taken");
+    r->level = n;
+    open_level(h);
+    for (uint32_t i = 0; i < r->f->nresult; i++)
+        for (uint32_t k = 0; k < r->p->width && r->f->result[i].level == n; k++)
+            reduce_set(r, i, k, reduce_identity(r, &r->f->result[i]));
+    const size_t mark = cg_scope_open(r->g);
+    for (uint32_t u = 0; u < h->positions; u++) {
+        find_position(h, u, end);
+        take_position(h, u);
+    }
+    cg_scope_close(r->g, mark);
+    cg_place(r->g, end);
+    reduce_block(r);
+    settle(h);
 }
 
 static void level(struct held *h, uint32_t n)
@@ -245,11 +325,22 @@ static void store_all(struct held *h)
         any[r->f->out[i].along] = true;
     g->exit_used = true;
     reduce_skip_outside(r, g->exit);
-    for (uint32_t u = 0; u < h->positions && any[true]; u++)
+    const uint32_t stored = r->p->is_open ? cg_label(g, "all") : 0;
+    const size_t mark = cg_scope_open(g);
+    for (uint32_t u = 0; u < h->positions && any[true]; u++) {
+        if (r->p->is_open)
+            find_position(h, u, stored);
         store_at(h, u, true);
+    }
+    if (r->p->is_open) {
+        cg_scope_close(g, mark);
+        cg_place(g, stored);
+    }
     if (!any[false])
         return;
-    if (r->p->ty > 1)
+    if (r->p->is_open)
+        find_position(h, 0, g->exit);
+    if (r->p->ty > 1 || r->p->is_open)
         cg_jump_if(g, cg_reg(g, cg_binary(g, OP_NE, r->ty, cg_int(DT_U32, 0))), true, g->exit);
     store_at(h, 0, false);
 }
@@ -270,7 +361,8 @@ static void stay_inside(struct reduce *r)
     struct cg *g = r->g;
     const struct cg_val last =
         cg_binary(g, OP_SUB, reduce_count(g, r->p->groups), cg_int(DT_I64, 1));
-    if (r->p->groups.is_known && r->p->groups.n % r->p->tx == 0)
+    const struct amount across = r->p->is_open ? r->p->across : reduce_known(g, r->p->tx);
+    if (r->p->groups.is_known && across.is_known && r->p->groups.n % across.n == 0)
         return;
     struct cg_val at = cg_minmax(g, false, r->number, last);
     at = cg_binary(g, OP_MUL, at, cg_int(DT_I64, r->p->lanes));
@@ -288,18 +380,24 @@ void reduce_tile(struct reduce *r)
     h.loaded = ARENA_ARRAY(g->a, h.positions * f->nread + 1, struct reduce_loaded);
     h.fixed = ARENA_ARRAY(g->a, f->nread + 1, struct reduce_lanes);
     r->element = ARENA_ARRAY(g->a, f->nread + 1, struct reduce_lanes);
-    reduce_take_place(r);
+    if (r->p->is_open)
+        reduce_take_open_place(r);
+    else
+        reduce_take_place(r);
     reduce_take_indices(r);
     stay_inside(r);
     cg_nest_open(g, &nest, NULL);
-    find_positions(&h);
+    if (r->p->is_open)
+        open_positions(&h);
+    else
+        find_positions(&h);
     load_all(&h);
     for (uint32_t i = 0; i < f->nread; i++)
         r->is_loaded[i] = true;
     g->reduced = reduce_answer;
     g->quotient = quotient;
     for (uint32_t n = 0; n < f->nlevel; n++)
-        level(&h, n);
+        r->p->is_open ? open_tile_level(&h, n) : level(&h, n);
     store_all(&h);
     cg_nest_close(g, &nest);
     g->quotient = NULL;

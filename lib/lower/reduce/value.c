@@ -117,7 +117,7 @@ static void take_best(struct reduce *r, const struct reduce_result *q, int32_t b
 static bool take_product(struct cg *g, const struct lang_expr *e, int32_t acc)
 {
     const struct lang_expr *a = e->args[0];
-    if (e->reduce != RED_SUM || !g->contract_fma || a->kind != E_BINARY || a->op != OP_MUL ||
+    if (e->reduce != RED_SUM || a->kind != E_BINARY || a->op != OP_MUL ||
         (a->type != DT_F32 && a->type != DT_F64) || a->type != e->type)
         return false;
     struct cg_val x = cg_expr(g, a->args[0]), y = cg_expr(g, a->args[1]);
@@ -259,6 +259,8 @@ static uint32_t find_parts(struct reduce *r, struct part *part, int64_t *bytes)
 {
     uint32_t n = 0;
     int64_t each = (int64_t)rows_of(r->p) * r->p->tx * r->p->width;
+    if (r->p->is_open) /* a place for each thread */
+        each = (int64_t)r->p->block * r->p->width;
     *bytes = 0;
     for (uint32_t i = 0; i < r->f->nresult; i++) {
         const struct reduce_result *q = &r->f->result[i];
@@ -413,6 +415,111 @@ static void fold_rows(struct reduce *r, const struct part *part, uint32_t n)
         fold_few_rows(r, part, n);
 }
 
+/* ---- open tiles ------------------------------------------------------------------------------ */
+
+static struct cg_place_of place_of_thread(struct reduce *r, const struct part *p,
+                                          struct cg_val thread)
+{
+    struct cg *g = r->g;
+    const unsigned bytes = r->p->width * dtype_bits(p->type) / 8;
+    struct cg_val base = cg_value(DT_U32, CG(g, PTX_B32, "mov.u32", ptx_sym(r->shared)));
+    struct cg_val at = cg_binary(g, OP_MUL, thread, cg_int(DT_U32, bytes));
+    return (struct cg_place_of){
+        .space = CG_SHARED, .base = cg_reg(g, cg_binary(g, OP_ADD, base, at)), .offset = p->offset};
+}
+
+static void leave_values(struct reduce *r, const struct part *part, uint32_t n)
+{
+    struct cg *g = r->g;
+    const struct cg_val tid = cg_special(g, SP_TID_X);
+    for (uint32_t i = 0; i < n; i++) {
+        struct cg_val v[REDUCE_LANES];
+        for (uint32_t k = 0; k < r->p->width; k++) {
+            struct reduce_value x = reduce_get(r, part[i].result, k);
+            v[k] = *member(&x, part[i].is_where);
+        }
+        cg_store_words(g, part[i].type, place_of_thread(r, &part[i], tid), r->p->width, v);
+    }
+}
+
+/* What a thread left becomes this one's, alone or met with it. */
+static void take_values(struct reduce *r, const struct part *part, uint32_t n, struct cg_val thread,
+                        bool meets)
+{
+    struct cg *g = r->g;
+    struct result_values x[REDUCE_RESULTS];
+    for (uint32_t i = 0; i < n; i++) {
+        struct cg_val v[REDUCE_LANES];
+        cg_load_words(g, part[i].type, false, place_of_thread(r, &part[i], thread), r->p->width, v);
+        for (uint32_t k = 0; k < r->p->width; k++)
+            *member(&x[part[i].result].v[k], part[i].is_where) = v[k];
+    }
+    for (uint32_t i = 0; i < r->f->nresult; i++)
+        for (uint32_t k = 0; k < r->p->width && is_now(r, i); k++)
+            reduce_set(r, i, k,
+                       meets ? reduce_meet(g, &r->f->result[i], reduce_get(r, i, k), x[i].v[k])
+                             : x[i].v[k]);
+}
+
+/* Rows below `half` take what is `half` rows on, while there are several. */
+static void halve_rows(struct reduce *r, const struct part *part, uint32_t n)
+{
+    struct cg *g = r->g;
+    const int32_t half = cg_new_mutable(g, DT_U32), left = cg_new_mutable(g, DT_U32);
+    const struct cg_val rows = reduce_open_rows(r), one = cg_int(DT_U32, 1);
+    const int32_t last = cg_reg(g, cg_binary(g, OP_SUB, rows, one));
+    const int32_t bit = CG(g, PTX_B32, "bfind.u32", ptx_r(last));
+    const uint32_t head = cg_label(g, "half"), others = cg_label(g, "met");
+    cg_move(g, half, cg_binary(g, OP_SHL, one, cg_value(DT_U32, bit)));
+    cg_move(g, left, rows);
+    cg_place(g, head);
+    cg_loop_head(g);
+    const size_t mark = cg_scope_open(g);
+    PTX(&g->b, "bar.sync", ptx_imm(0));
+    const struct cg_val h = cg_value(DT_U32, half);
+    const struct cg_val from = cg_binary(g, OP_ADD, r->ty, h);
+    const struct cg_val takes = cg_binary(g, OP_LT, r->ty, h);
+    const struct cg_val is_there = cg_binary(g, OP_LT, from, cg_value(DT_U32, left));
+    const size_t inner = cg_scope_open(g);
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LAND, takes, is_there)), false, others);
+    const struct cg_val apart = cg_binary(g, OP_MUL, h, reduce_open_across(r));
+    take_values(r, part, n, cg_binary(g, OP_ADD, cg_special(g, SP_TID_X), apart), true);
+    leave_values(r, part, n);
+    cg_scope_close(g, inner);
+    cg_place(g, others);
+    cg_move(g, left, h);
+    cg_move(g, half, cg_binary(g, OP_SHR, h, one));
+    const struct cg_val more = cg_binary(g, OP_NE, cg_value(DT_U32, half), cg_int(DT_U32, 0));
+    cg_jump_if(g, cg_reg(g, more), true, head);
+    cg_scope_close(g, mark);
+}
+
+/* Threads know the results of their columns. */
+static void fold_open(struct reduce *r, const struct part *part, uint32_t n, int64_t bytes)
+{
+    struct cg *g = r->g;
+    const struct cg_val tid = cg_special(g, SP_TID_X), one = cg_int(DT_U32, 1);
+    const uint32_t alone = cg_label(g, "alone");
+    if (!r->shared)
+        r->shared = ptx_array_new(&g->b, PTX_SHARED, "$reduce", PTX_B64, 16, (uint64_t)bytes / 8);
+    else if (r->shared->count < (uint64_t)bytes / 8)
+        r->shared->count = (uint64_t)bytes / 8;
+    const size_t mark = cg_scope_open(g);
+    if (!r->p->down.is_known)
+        cg_jump_if(g, cg_reg(g, cg_binary(g, OP_EQ, reduce_open_rows(r), one)), true, alone);
+    if (r->level) /* others may still read what was left for the level before */
+        PTX(&g->b, "bar.sync", ptx_imm(0));
+    leave_values(r, part, n);
+    halve_rows(r, part, n);
+    PTX(&g->b, "bar.sync", ptx_imm(0));
+    const struct cg_val before = cg_binary(g, OP_MUL, r->ty, reduce_open_across(r));
+    take_values(r, part, n, cg_binary(g, OP_SUB, tid, before), false);
+    cg_scope_close(g, mark);
+    cg_place(g, alone);
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
 void reduce_block(struct reduce *r)
 {
     struct cg *g = r->g;
@@ -420,6 +527,11 @@ void reduce_block(struct reduce *r)
     struct result_values x[REDUCE_RESULTS];
     int64_t bytes;
     uint32_t n = find_parts(r, part, &bytes);
+    if (r->p->is_open) {
+        if (!reduce_is_one(r->p->down))
+            fold_open(r, part, n, bytes);
+        return;
+    }
     if (r->p->ty == 1)
         return; /* each thread has all of its results */
     for (uint32_t i = 0; i < r->f->nresult; i++)

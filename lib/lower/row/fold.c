@@ -95,8 +95,8 @@ static void accumulate(struct cg *g, int32_t pred, const char *name, int32_t acc
 static bool accumulate_product(struct cg *g, const struct lang_expr *e, int32_t pred, int32_t acc)
 {
     const struct lang_expr *a = e->args[0];
-    if (e->reduce != RED_SUM || !g->contract_fma || (e->type != DT_F32 && e->type != DT_F64) ||
-        a->kind != E_BINARY || a->op != OP_MUL || a->type != e->type)
+    if (e->reduce != RED_SUM || (e->type != DT_F32 && e->type != DT_F64) || a->kind != E_BINARY ||
+        a->op != OP_MUL || a->type != e->type)
         return false;
     struct cg_val x = cg_expr(g, a->args[0]), y = cg_expr(g, a->args[1]);
     CG_ASSIGN_IF(g, pred, acc, e->type == DT_F32 ? "fma.rn.f32" : "fma.rn.f64", x.op, y.op,

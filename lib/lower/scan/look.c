@@ -285,14 +285,6 @@ static void wait_for_groups(struct scan *s, const struct scan_look *l, struct cg
     cg_scope_close(g, mark);
 }
 
-static struct scan_state from_lane(struct scan *s, struct scan_state x, int32_t lane)
-{
-    for (uint32_t p = 0; p < s->npart; p++)
-        x.v[p] =
-            shuffle(s->g, SHUFFLE_IDX, x.v[p], ptx_r(lane), ptx_imm(31), ptx_imm(UINT32_MAX), NULL);
-    return x;
-}
-
 /* What all groups before come to, in every lane. */
 static struct scan_state look_at_groups(struct scan *s, const struct scan_look *l,
                                         struct cg_val lane)
@@ -308,7 +300,7 @@ static struct scan_state look_at_groups(struct scan *s, const struct scan_look *
     const int32_t exists = cg_reg(g, cg_binary(g, OP_LT, lane, l->group));
     const struct scan_state end = scan_select(s, exists, from_words(s, upto), scan_identity(s));
     const struct scan_state own = from_words(s, sum);
-    const struct scan_state first = from_lane(s, end, at);
+    const struct scan_state first = scan_from_lane(s, end, at);
     scan_keep(s, all);
     scan_move(s, all, &first);
     const size_t mark = cg_scope_open(g);
@@ -317,7 +309,7 @@ static struct scan_state look_at_groups(struct scan *s, const struct scan_look *
     const struct cg_val left = cg_value(DT_U32, at);
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_EQ, left, cg_u32(0))), true, added);
     cg_move(g, at, less_one(g, left));
-    const struct scan_state more = scan_meet(s, scan_kept(s, all), from_lane(s, own, at));
+    const struct scan_state more = scan_meet(s, scan_kept(s, all), scan_from_lane(s, own, at));
     scan_move(s, all, &more);
     cg_jump(g, next);
     cg_scope_close(g, mark);

@@ -268,12 +268,20 @@ uint32_t scan_plans(struct cg *g, const struct scan_form *f, const struct scan_o
     }
 }
 
+bool scan_adds_by_lanes(uint32_t warps)
+{
+    enum { MANY = 8 };
+    return warps >= MANY && (warps & (warps - 1)) == 0;
+}
+
 struct lang_expr *scan_depth(struct cg *g, const struct scan_plan *p)
 {
     if (p->way == SCAN_DOWN)
         return lx_add_int(g->a, p->tiles.e, p->held + p->threads + 3);
     const uint32_t width = p->threads < 32 ? p->threads : 32;
-    const uint32_t own = p->lanes + log2_of(width) + p->held + p->threads / width + 4;
+    const uint32_t warps = p->threads / width;
+    const uint32_t met = scan_adds_by_lanes(warps) ? log2_of(warps) : warps;
+    const uint32_t own = p->lanes + log2_of(width) + p->held + met + 4;
     if (p->way != SCAN_BY_BLOCKS)
         return lx_add_int(g->a, p->tiles.e, own);
     return lx_add_int(g->a, lx_ceil_div_int(g->a, p->tiles.e, GROUP), own + log2_of(GROUP) + 4);

@@ -109,14 +109,52 @@ static void put_before(struct rows *r, struct scan_state before)
     r->has_before = true;
 }
 
-/* The warps' totals, which every thread adds up for itself, to what is before its own and to the
+/* The totals one after the other, and what comes before the thread's warp. */
+static struct scan_state add_few(struct rows *r, struct cg_val area, struct scan_state *before)
+{
+    struct scan *s = r->s;
+    struct scan_state total;
+    *before = scan_identity(s);
+    for (uint32_t w = 0; w < r->warps; w++) {
+        struct scan_state x;
+        scan_fetch(s, cg_add(s->g, area, cg_u32(w)), 1, &x);
+        if (w) {
+            const int32_t here = cg_reg(s->g, cg_binary(s->g, OP_EQ, r->warp, cg_u32(w)));
+            *before = scan_select(s, here, total, *before);
+        }
+        total = w ? scan_meet(s, total, x) : x;
+    }
+    return total;
+}
+
+/* A power of two of them by lanes: 32 one after the other are a thousand cycles of a
+ * multiprocessor, in which it moves nothing. */
+static struct scan_state add_many(struct rows *r, struct cg_val area, struct scan_state *before)
+{
+    struct scan *s = r->s;
+    struct cg *g = s->g;
+    struct scan_state x;
+    int32_t has;
+    const struct cg_val lane = cg_binary(g, OP_AND, r->lane, cg_u32(r->warps - 1));
+    scan_fetch(s, cg_add(g, area, lane), 1, &x);
+    for (uint32_t by = 1; by < r->warps; by *= 2) {
+        const struct scan_state other = scan_shuffle_up(s, x, by, r->warps, &has);
+        x = scan_select(s, has, scan_meet(s, other, x), x);
+    }
+    const int32_t is_first = cg_reg(g, cg_binary(g, OP_EQ, r->warp, cg_u32(0)));
+    const int32_t last = cg_reg(g, cg_binary(g, OP_SUB, r->warp, cg_u32(1)));
+    *before = scan_select(s, is_first, scan_identity(s), scan_from_lane(s, x, last));
+    return scan_last_lane(s, x, r->warps);
+}
+
+/* The warps' totals, which every warp adds up for itself, to what is before its own and to the
  * block's. There are two areas of shared memory, for tiles by turns, so that none is overwritten
  * before all have read it. */
 static struct scan_state scan_warps(struct rows *r, struct cg_val tile)
 {
     struct scan *s = r->s;
     struct cg *g = s->g;
-    struct scan_state total, before = scan_identity(s);
+    struct scan_state before;
     const uint32_t left = cg_label(g, "left");
     const struct cg_val area = cg_mul(g, cg_binary(g, OP_AND, tile, cg_u32(1)), r->warps);
     const size_t mark = cg_scope_open(g);
@@ -125,15 +163,8 @@ static struct scan_state scan_warps(struct rows *r, struct cg_val tile)
     cg_scope_close(g, mark);
     cg_place(g, left);
     PTX(&g->b, "bar.sync", ptx_imm(0));
-    for (uint32_t w = 0; w < r->warps; w++) {
-        struct scan_state x;
-        scan_fetch(s, cg_add(g, area, cg_u32(w)), 1, &x);
-        if (w) {
-            const int32_t here = cg_reg(g, cg_binary(g, OP_EQ, r->warp, cg_u32(w)));
-            before = scan_select(s, here, total, before);
-        }
-        total = w ? scan_meet(s, total, x) : x;
-    }
+    const struct scan_state total = scan_adds_by_lanes(r->warps) ? add_many(r, area, &before)
+                                                                 : add_few(r, area, &before);
     put_before(r, before);
     return total;
 }

@@ -132,6 +132,8 @@ enum { SCAN_VARIANTS = 8 };
 /* In the order in which they are tried. */
 uint32_t scan_plans(struct cg *g, const struct scan_form *f, const struct scan_options *want,
                     struct scan_plan *p);
+/* Are so many warps' totals added up by shuffles? */
+bool scan_adds_by_lanes(uint32_t warps);
 /* Roundings that a term of a sum goes through. */
 struct lang_expr *scan_depth(struct cg *g, const struct scan_plan *p);
 
@@ -194,6 +196,8 @@ void scan_place(struct scan *s, struct cg_val row, struct cg_val group);
 struct scan_state scan_shuffle_up(struct scan *s, struct scan_state x, uint32_t by, uint32_t width,
                                   int32_t *in_range);
 struct scan_state scan_last_lane(struct scan *s, struct scan_state x, uint32_t width);
+/* That of the lane whose number is in the register. */
+struct scan_state scan_from_lane(struct scan *s, struct scan_state x, int32_t lane);
 /* Shared memory for n states (those of one part side by side); where state `number` of them is
  * stored and loaded, by lanes of them. */
 void scan_share(struct scan *s, uint32_t n);

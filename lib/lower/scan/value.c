@@ -128,6 +128,14 @@ struct scan_state scan_last_lane(struct scan *s, struct scan_state x, uint32_t w
     return x;
 }
 
+struct scan_state scan_from_lane(struct scan *s, struct scan_state x, int32_t lane)
+{
+    for (uint32_t p = 0; p < s->npart; p++)
+        x.v[p] =
+            shuffle(s->g, SHUFFLE_IDX, x.v[p], ptx_r(lane), ptx_imm(31), ptx_imm(UINT32_MAX), NULL);
+    return x;
+}
+
 static uint32_t part_bytes(const struct scan *s, uint32_t p)
 {
     return dtype_bits(s->part[p]) / 8;

@@ -120,23 +120,12 @@ static void load_fragments(struct simt *s, uint32_t k, uint32_t set, int32_t pre
     }
 }
 
-/* Is a product's rounding its own? That of numbers of 16 bits has none. */
-static bool apart(const struct simt *s)
-{
-    const enum matmul_type t = s->m->f->type;
-    return !s->g->contract_fma && (t == MATMUL_F32 || t == MATMUL_F64);
-}
-
 static void multiply(struct simt *s, int32_t sum, int32_t x, int32_t y)
 {
     struct cg *g = s->g;
     const bool wide = s->m->f->sum == DT_F64;
     if (!dtype_is_float(s->m->f->sum)) {
         CG_ASSIGN(g, sum, "mad.lo.s32", ptx_r(x), ptx_r(y), ptx_r(sum));
-    } else if (apart(s)) {
-        const int32_t r = cg_new(g, s->m->f->sum);
-        PTX(&g->b, wide ? "mul.rn.f64" : "mul.rn.f32", ptx_r(r), ptx_r(x), ptx_r(y));
-        CG_ASSIGN(g, sum, wide ? "add.rn.f64" : "add.rn.f32", ptx_r(sum), ptx_r(r));
     } else {
         CG_ASSIGN(g, sum, wide ? "fma.rn.f64" : "fma.rn.f32", ptx_r(x), ptx_r(y), ptx_r(sum));
     }
@@ -155,7 +144,7 @@ static void take_pair(struct simt *s, const struct matmul_product *q, int32_t ac
     const enum dtype t = s->m->f->sum;
     const char *word = q->e->reduce == RED_MAX ? "max" : q->e->reduce == RED_MIN ? "min" : "add";
     if (q->e->reduce == RED_SUM && e->kind == E_BINARY && e->op == OP_MUL && e->type == t &&
-        g->contract_fma && dtype_is_float(t)) {
+        dtype_is_float(t)) {
         const struct cg_val x = cg_expr(g, e->args[0]), y = cg_expr(g, e->args[1]);
         CG_ASSIGN(g, acc, t == DT_F64 ? "fma.rn.f64" : "fma.rn.f32", cg_op(g, x), cg_op(g, y),
                   ptx_r(acc));

@@ -112,16 +112,8 @@ static void multiply(struct thin *t, struct cg_val a, struct cg_val b, int32_t s
     struct cg *g = t->m->g;
     const enum dtype type = t->m->f->sum;
     struct cg_val x = cg_convert(g, a, type), y = cg_convert(g, b, type);
-    const struct cg_val z = cg_value(type, sum);
     if (type == DT_I32) {
         CG_ASSIGN(g, sum, "mad.lo.s32", cg_op(g, x), cg_op(g, y), ptx_r(sum));
-        return;
-    }
-    /* products of two numbers of 16 bits or less, or 19, are exact: a sum is rounded once either
-     * way */
-    const bool exact = t->m->f->type != MATMUL_F32 && t->m->f->type != MATMUL_F64;
-    if (!exact && !g->contract_fma) {
-        cg_move(g, sum, cg_binary(g, OP_ADD, z, cg_binary(g, OP_MUL, x, y)));
         return;
     }
     CG_ASSIGN(g, sum, type == DT_F64 ? "fma.rn.f64" : "fma.rn.f32", cg_op(g, x), cg_op(g, y),

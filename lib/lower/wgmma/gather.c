@@ -202,7 +202,7 @@ static void hand_over(struct wgmma *s)
 
 /* A consumer gives a stage back when it has the next one: two less than there are stages, or
  * nobody goes on. */
-static uint32_t most_begun(const struct wgmma *s)
+uint32_t wgmma_gather_begun(const struct wgmma *s)
 {
     const uint32_t n = s->p->stages;
     return n > 4 ? n - 3 : n - 2;
@@ -218,10 +218,10 @@ void wgmma_gather_stage(struct wgmma *s)
     PTX0(&g->b, "cp.async.commit_group");
     CG_ASSIGN(g, s->begun, "add.s32", ptx_r(s->begun), ptx_imm(1));
     const struct cg_val full =
-        cg_binary(g, OP_GT, cg_value(DT_U32, s->begun), cg_u32(most_begun(s)));
+        cg_binary(g, OP_GT, cg_value(DT_U32, s->begun), cg_u32(wgmma_gather_begun(s)));
     cg_jump_if(g, cg_reg(g, full), false, few);
     const size_t mark = cg_scope_open(g);
-    PTX(&g->b, "cp.async.wait_group", ptx_imm(most_begun(s)));
+    PTX(&g->b, "cp.async.wait_group", ptx_imm(wgmma_gather_begun(s)));
     hand_over(s);
     cg_scope_close(g, mark);
     cg_place(g, few);
@@ -232,7 +232,7 @@ void wgmma_gather_end(struct wgmma *s)
     struct cg *g = s->g;
     const uint32_t done = cg_label(g, "handed");
     PTX0(&g->b, "cp.async.wait_all");
-    for (uint32_t i = 0; i < most_begun(s); i++) {
+    for (uint32_t i = 0; i < wgmma_gather_begun(s); i++) {
         const struct cg_val none = cg_binary(g, OP_EQ, cg_value(DT_U32, s->begun), cg_u32(0));
         cg_jump_if(g, cg_reg(g, none), true, done);
         const size_t mark = cg_scope_open(g);

@@ -281,7 +281,9 @@ static void begin_order(struct wgmma *s)
     const struct cg_val is_first = cg_binary(g, OP_EQ, s->group, cg_u32(0));
     s->ends_first = cg_reg(g, cg_binary(g, OP_LAND, longer, is_first));
     const struct cg_val second = cg_binary(g, OP_LAND, longer, cg_unary(g, OP_NOT, is_first));
-    s->waits_at = cg_reg(g, cg_select(g, cg_reg(g, second), cg_u32(s->p->stages - 1), cg_u32(0)));
+    /* the first one has all of these, while this one still holds the stage in front of them */
+    const uint32_t come = s->p->stages - 1 - (s->shape->gathers ? wgmma_gather_begun(s) : 0);
+    s->waits_at = cg_reg(g, cg_select(g, cg_reg(g, second), cg_u32(come), cg_u32(0)));
 }
 
 static void wait_for_first(struct wgmma *s)

@@ -225,6 +225,8 @@ void wgmma_make_stage(struct wgmma *s);
 bool wgmma_gather_fits(const struct wgmma_tile *t);
 void wgmma_gather_begin(struct wgmma *s); /* all of its threads, behind ring_begin() */
 void wgmma_gather_tile(struct wgmma *s);
+/* So many stages are begun, but not handed over. */
+uint32_t wgmma_gather_begun(const struct wgmma *s);
 void wgmma_gather_stage(struct wgmma *s); /* that is empty */
 void wgmma_gather_end(struct wgmma *s);
 /* What of it varies in a loop over stages. */
