@@ -31,7 +31,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lower/matmul/matmul.h lib/lower/matmul/plan.h lib/lower/matmul/choose.c lib/lower/matmul/choose_wgmma.c \
 	lib/lower/matmul/cost.c lib/lower/matmul/cost_wgmma.c lib/lower/matmul/exact.c lib/lower/matmul/boxes.c lib/lower/matmul/expand.c \
 	lib/lower/matmul/factor.c lib/lower/matmul/fold.c lib/lower/matmul/form.c lib/lower/matmul/gather.c lib/lower/matmul/matmul.c lib/lower/matmul/mend.c lib/lower/matmul/mixed.c lib/lower/matmul/pairs.c \
-	lib/lower/matmul/plan.c lib/lower/matmul/prefetch.c lib/lower/matmul/rows.c lib/lower/matmul/split.c \
+	lib/lower/matmul/parts.c lib/lower/matmul/plan.c lib/lower/matmul/prefetch.c lib/lower/matmul/rows.c lib/lower/matmul/split.c \
 	lib/lower/matmul/store.c lib/lower/matmul/strategy.c lib/lower/matmul/term.c lib/lower/matmul/tile.c lib/lower/matmul/turn.c lib/lower/matmul/turn.h lib/lower/matmul/turn_rows.c lib/lower/matmul/turn_worth.c \
 	lib/lower/simt/simt.h lib/lower/simt/bring.c lib/lower/simt/simt.c lib/lower/simt/thin.c \
 	lib/lower/mma/as_f16.c lib/lower/mma/copy.c lib/lower/mma/frag.c lib/lower/mma/fragment.c \
@@ -40,7 +40,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lower/wgmma/box.c lib/lower/wgmma/box.h lib/lower/wgmma/columns.c lib/lower/wgmma/convert.c \
 	lib/lower/wgmma/epilogue.c lib/lower/wgmma/fits.c lib/lower/wgmma/gather.c lib/lower/wgmma/held.c lib/lower/wgmma/load.c \
 	lib/lower/wgmma/make.c lib/lower/wgmma/out.c lib/lower/wgmma/products.c lib/lower/wgmma/products.h \
-	lib/lower/wgmma/ring.c lib/lower/wgmma/ring.h lib/lower/wgmma/share.c lib/lower/wgmma/small.c lib/lower/wgmma/store.c \
+	lib/lower/wgmma/ring.c lib/lower/wgmma/ring.h lib/lower/wgmma/scales.c lib/lower/wgmma/share.c lib/lower/wgmma/small.c lib/lower/wgmma/store.c \
 	lib/lower/wgmma/sum.c lib/lower/wgmma/tma.c lib/lower/wgmma/tma.h lib/lower/wgmma/wgmma.c \
 	lib/lower/wgmma/wgmma.h
 

@@ -90,6 +90,7 @@ void lower_depth(struct cg *g, struct lang_expr *e);
  *   f16, bf16, tf32   6 * ceil_div(k, 4)        on every target
  *   tf32x3            36 * ceil_div(n, 4)       three products of n terms, from 0 each time;
  *                                               lower_products(): 24, 72 with bf16
+ *   f16x3             20 * ceil_div(n, 16) + 4  the same of f16; lower_products(): 25
  *   e4m3, e5m2        34816 * ceil_div(k, 16)   by their own instruction; as f16: as f16
  *   i8, u8            nothing: they are exact
  *

@@ -376,7 +376,8 @@ static void finish(const struct product *p, const struct row *a, const struct ro
     bool fits = a->bits + b->bits <= 24 && low >= 0x1p-149;
     if (!exact || !(fits || n == 0))
         sum.es += o->unit * far + n * o->tiny;
-    if (r->sums.products && n > 0 && !(exact && a->bits + b->bits <= 22 && sum.far == 0))
+    const bool is_whole = exact && a->bits + b->bits <= 22 && sum.far == 0;
+    if (r->sums.products && n > 0 && !(is_whole && ref_has_whole_parts(&r->sums)))
         sum.es += (double)r->sums.products * o->unit * (far + n * sum.far) + n * o->tiny;
     sum.quantum = sum.es == 0 && isfinite(low) ? low : 0;
     sum.m = m + sum.es;

@@ -130,6 +130,12 @@ struct reduce {
     uint32_t nterm_key, term_key[REF_KEYS];
 };
 
+/* Do parts lack nothing of factors whose product is short? */
+static inline bool ref_has_whole_parts(const struct spec_sums *s)
+{
+    return s->products % 2 == 0;
+}
+
 struct reduction {
     struct equation *eq;
     struct reduce *r;

@@ -68,7 +68,8 @@ static double parts_loss(const struct reduce *r, double v, double e, double reac
     uint64_t u;
     memcpy(&u, &v, 8);
     const int bits = r->sums.products > BY_BF16 ? 19 : 22;
-    const bool is_short = !(u & (((uint64_t)1 << (53 - bits)) - 1));
+    const bool is_short = ref_has_whole_parts(&r->sums) &&
+                          !(u & (((uint64_t)1 << (53 - bits)) - 1));
     if (!r->sums.products || isnan(v) || (e == 0 && is_short && reach == 0))
         return 0;
     if (isinf(v) || isinf(reach))

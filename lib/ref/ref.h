@@ -35,7 +35,11 @@
  *     where all are). A product of 22 bits lacks nothing. Where a1 b2 is a product of bf16, which
  *     has 8 bits, a1 loses up to 2^-7 of itself (rounded toward zero, as it is where that keeps it
  *     finite) and b2, at most 2^-11 |b|, up to 2^-9 of that: 56 + 16 u |a b| more, of what has more
- *     than 19 bits. Factors below 2^-115 count as large as that, because subnormal parts have fewer
+ *     than 19 bits. Two parts of f16, scaled so that the largest factor near by is 2^14 to 2^15 and
+ *     the second part by 2^11 more, are as good for factors down to 2^-29 of that one: 12 u |a b|.
+ *     What smaller ones lack, whatever their bits, is at most 2^-24 of the sum that a kernel leaves
+ *     as it is, u |a b| more; so an odd number of products says that even a short one may lack
+ *     something. Factors below 2^-115 count as large as that, because subnormal parts have fewer
  *     bits. Of infinities, and of what tf32 rounds to one, parts make NaN: any value is accepted.
  *   - a sum whose terms have exponentials of differences from a maximum as factors, as softmax's
  *     and attention's have, p = exp(x - top), may be added up before the maximum is known. A

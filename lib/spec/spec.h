@@ -63,8 +63,8 @@ struct spec_sums {
     /* sums of products by tensor cores lose up to this times 2^-24 of their largest partial sum
      * beside it */
     uint64_t truncation;
-    /* and their products up to this times 2^-24 each, unless they are short: lib/ref/ref.h (f32 in
-     * parts of tf32) */
+    /* and their products up to this times 2^-24 each, unless it is even and they are short:
+     * lib/ref/ref.h (f32 in parts of tf32 or f16) */
     uint64_t products;
     /* f32 factors that are exponentials of differences from a maximum lack what is below 2^-weights
      * beside f16: lib/ref/ref.h; 0: they do not */

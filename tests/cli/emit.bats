@@ -561,7 +561,7 @@ END
     done <<'END'
 mma: sync, vector: 2|error: strategy 'map' has no 'mma'; it takes: block, vector, unroll, tile*note: strategy 'matmul' takes that, but no 'vector: 2'
 threads: 64|error: strategy 'map' has no 'threads'*note: strategy 'row' takes that, but does not fit: line 10: sum reads no element for each row and column
-mma: wmma|error: strategy 'map' has no 'mma'*note: that of strategy 'matmul' is none, fma, sync, tf32, tf32x3, fp8 or wgmma
+mma: wmma|error: strategy 'map' has no 'mma'*note: that of strategy 'matmul' is none, fma, sync, tf32, tf32x3, f16x3, fp8 or wgmma
 END
     printf 'kernel: k\nparams:\n  x: in f32[n, m]\n  y: out f32[n, m]\nschedule: {block: 128}\ncompute: |\n  y[i,j] = x[i,j] / sum[k](x[i,k])\n' >row.yaml
     run -2 kaio-emit row.yaml

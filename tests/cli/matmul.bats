@@ -170,7 +170,7 @@ END
 {strategy: matmul, tile: [64, -64, 32]}|not '[64, -64, 32]'
 {strategy: matmul, tile: [99999999999999999999, 64, 32]}|not '[99999999999999999999, 64, 32]'
 {strategy: matmul, warps: [2, 64]}|'warps' is [ROWS, COLUMNS], each from 1 to 32, not '[2, 64]'
-{strategy: matmul, mma: wmma}|'mma' is none, fma, sync, tf32, tf32x3, fp8 or wgmma, not 'wmma'
+{strategy: matmul, mma: wmma}|'mma' is none, fma, sync, tf32, tf32x3, f16x3, fp8 or wgmma, not 'wmma'
 {strategy: matmul, stages: 99}|'stages' is a number from 1 to 16, not '99'
 {strategy: matmul, mma: sync, tile: [64, 64, 32], stages: 9}|stages must be 1 to 8, not 9
 {strategy: matmul, split: 0}|'split' is a number from 1 to 256, not '0'

@@ -193,6 +193,7 @@ scheduled() {
 {mma: none, tile: [3, 5, 7]}|possible is, for instance, tile: [
 {warps: [3, 1], tile: [64, 64, 32]}|possible is, for instance, tile: [
 {mma: tf32x3}|'mma: tf32x3' is for factors that are f32
+{mma: f16x3}|'mma: f16x3' is for factors that are f32
 {mma: fp8}|'mma: fp8' is for factors that are e4m3 or e5m2
 END
     scheduled nn '{mma: sync}'

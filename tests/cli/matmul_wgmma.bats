@@ -628,6 +628,38 @@ parted() {
     done
 }
 
+# in_f16 LAYOUT SCHEDULE: k.yaml, f32 as two parts of f16 each
+in_f16() {
+    spec f32 "$1" "$2"
+    sed -i 's/mma: wgmma/mma: f16x3/' k.yaml
+}
+
+@test "f32 in parts of f16: every layout as it lies, no worse than parts of tf32" {
+    for layout in $layouts; do
+        for schedule in 'tile: [128, 64, 64], stages: 2' 'tile: [256, 128, 64], cluster: [1, 2]' \
+            'tile: [128, 128, 64], cluster: 1, split: 2'; do
+            in_f16 $layout "$schedule"
+            # shellcheck disable=SC2086
+            run -0 kaio-verify --run -d cpu --check --code=fixed $fills -t sm_90a k.yaml m=136 n=200 k=136
+        done
+    done
+    # parts are copied as they lie, both at once; rests' products come first, and are scaled down in between
+    in_f16 tn 'tile: [256, 128, 64], cluster: 1'
+    assemble -D m=4096 -D n=4096 -D k=4096
+    [ "$(grep -c 'wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16' k.ptx)" = 24 ]
+    grep -q 'expect_tx.*98304;' k.ptx
+    grep -q '^//@ products: 25' k.ptx
+    # what the model takes without a schedule, and what says no
+    kaio-emit -t sm_90a --explain -D T=f32 -D m=4096 -D n=4096 -D k=4096 "$specs/nt.yaml" | grep -q 'wgmma of f16 in parts'
+    in_f16 nt 'tile: [128, 128, 64]'
+    run -2 kaio-emit -t sm_90a k.yaml
+    [[ $output == *"'mma: f16x3' is for sizes that are known"* ]]
+    run -2 kaio-emit -t sm_90a -D m=64 -D n=64 -D k=4100 k.yaml
+    [[ $output == *"TMA copies rows of whole 16 bytes"* ]]
+    run -2 kaio-emit -t sm_90 -D m=64 -D n=64 -D k=64 k.yaml
+    [[ $output == *"sm_90 has no wgmma"* ]]
+}
+
 @test "ptxas keeps sums in registers, and products under way" {
     [ -n "$ptxas" ] || skip 'no ptxas'
     for layout in nn nt tn tt; do
@@ -694,6 +726,9 @@ parted() {
             multiplied $layout parts.npy 'schedule: {split: 1}'
             multiplied $layout fma.npy 'schedule: {mma: fma, split: 1}'
             cmp parts.npy fma.npy
+            # a warp adds up what is too small for parts of f16, in another order than fma's: within the bound of f32 all the same
+            multiplied $layout f16.npy 'schedule: {mma: f16x3, split: 1}'
+            kaio-verify $layout.yaml a=a.npy b=b.npy c=f16.npy
         done <<'END'
 1e-36 1e-36 1
 1e-40 1e-40 1e30
@@ -707,8 +742,10 @@ END
         '  b[l,j] = l == 3 ? (j % 3 == 0 ? 10005.0 : j % 3 == 1 ? 1e-42 : 4099.0) : y[l,j]' >made.yaml
     kaio-emit made.yaml | kaio-run -d cpu - m=$m n=$n k=$k x=@normal:1 y=@normal:2 a=a.npy b=b.npy
     multiplied nn parts.npy 'schedule: {split: 1}'
+    multiplied nn f16.npy 'schedule: {mma: f16x3, split: 1}'
     multiplied nn fma.npy 'schedule: {mma: fma, split: 1}'
     printf '%s\n' 'kernel: same' 'params:' '  p: in f32[m, n]' '  q: in f32[m, n]' '  wrong: out i32[]' 'compute: |' \
         '  wrong = sum[i,j](i == 5 ? i32(!isnan(p[i,j])) : i == 9 || i == 11 ? i32(p[i,j] != q[i,j]) : i32(abs(p[i,j] - q[i,j]) > 1e-3 * (abs(q[i,j]) + 1)))' >same.yaml
     kaio-emit same.yaml | kaio-run -d cpu - m=$m n=$n p=parts.npy q=fma.npy | grep -q '^wrong .* 0'
+    kaio-verify nn.yaml a=a.npy b=b.npy c=f16.npy
 }

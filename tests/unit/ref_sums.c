@@ -218,6 +218,8 @@ static void in_parts(void)
     c.opt.sums = (struct spec_sums){1, 18, 12};
     struct compare_result r = check(&c, 1);
     ok(r.status == COMPARE_PASS && r.exact == ROWS, "products of 22 bits are exact");
+    c.opt.sums = (struct spec_sums){1, 18, 13};
+    eq_int(check(&c, 1).exact, 0, "... but not where an odd number says so");
     /* a1 b2 by bf16: of 511 that makes 512, and b2 is 1 */
     for (int i = 0; i < ROWS; i++) {
         a[i] = 511;

@@ -133,7 +133,7 @@ static void align(const struct planner *l, struct matmul_plan *p)
     const struct matmul_form *f = l->f;
     for (uint32_t i = 0; i < f->noperand; i++) {
         const struct matmul_operand *o = &f->operand[i];
-        uint32_t n = l->single ? 1 : lanes_of(o->bits);
+        uint32_t n = l->single ? 1 : lanes_of(matmul_in_f16(p) ? 16 : o->bits);
         if (p->how != MATMUL_THIN && p->how != MATMUL_WGMMA && n > 8 && !o->plain)
             n = 8; /* what is computed goes through registers */
         n = dividing(o->eq->sym->dims[o->eq->sym->rank - 1], n);
@@ -168,9 +168,9 @@ static bool is_wanted(const struct planner *l, const struct matmul_plan *p)
     const struct matmul_options *w = l->want;
     const bool wgmma = p->how == MATMUL_WGMMA, mma = p->how == MATMUL_MMA;
     const bool by_wgmma = w->clusters[0] || w->pingpong || w->windows; /* what it alone has */
-    const bool how = w->mma == MATMUL_BY_ANY      ? wgmma || mma || !w->blocks
-                     : w->mma == MATMUL_BY_WGMMA  ? wgmma
-                     : w->mma == MATMUL_BY_NONE   ? !mma && !wgmma
+    const bool how = w->mma == MATMUL_BY_ANY ? wgmma || mma || !w->blocks
+                     : w->mma == MATMUL_BY_WGMMA || w->mma == MATMUL_BY_F16X3 ? wgmma
+                     : w->mma == MATMUL_BY_NONE                               ? !mma && !wgmma
                      : w->mma == MATMUL_BY_TF32X3 ? wgmma || (mma && !by_wgmma)
                                                   : mma;
     return how && (!w->stages || w->stages == p->stages) && (!w->split || w->split == p->split) &&
@@ -188,7 +188,7 @@ static bool is_usual(const struct matmul_plan *p)
     if (p->split > 1)
         return false;
     if (p->parts > 1)
-        return p->bm == 128 && p->bn == 128;
+        return p->bm == (matmul_in_f16(p) ? 256 : 128) && p->bn == 128;
     return p->turned ? p->bm == 256 && p->bn == 128 : p->bm == 128 && p->bn == 256;
 }
 
@@ -437,9 +437,22 @@ static bool is_sensible(const struct planner *l, const struct tile *t)
     return (!l->shorter || !is_long) && (t->bn <= OPEN_MOST_COLUMNS || planner_knows_all(l));
 }
 
+/* Parts of f16 beside those of tf32, where these are taken without being asked for. */
+static void consider_f16(struct planner *l)
+{
+    const enum matmul_type type = l->type;
+    if (!l->looks || type != MATMUL_TF32 || !planner_knows_all(l))
+        return;
+    l->type = MATMUL_F16;
+    planner_consider_wgmma(l);
+    l->type = type;
+}
+
 void planner_consider_tiles(struct planner *l)
 {
-    if (planner_consider_wgmma(l) || l->want->mma == MATMUL_BY_WGMMA)
+    const bool alone = planner_consider_wgmma(l);
+    consider_f16(l);
+    if (alone || l->want->mma == MATMUL_BY_WGMMA || l->want->mma == MATMUL_BY_F16X3)
         return;
     if (l->want->shape[0]) {
         consider_named(l);

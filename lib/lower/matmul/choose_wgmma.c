@@ -62,7 +62,8 @@ static struct matmul_plan plan_of(const struct planner *l, uint32_t rows, uint32
     p.turned = turned;
     p.bm = rows;
     p.bn = columns;
-    p.bk = w->shape[0] ? w->shape[2] : SPAN * 8 / dtype_bits(l->f->operand[0].type);
+    const uint32_t bits = matmul_in_f16(&p) ? 16 : dtype_bits(l->f->operand[0].type);
+    p.bk = w->shape[0] ? w->shape[2] : SPAN * 8 / bits;
     p.wm = rows / down;
     p.wn = columns / across;
     p.pingpong = pingpong;
@@ -71,7 +72,7 @@ static struct matmul_plan plan_of(const struct planner *l, uint32_t rows, uint32
     const uint32_t wide = turned ? p.wm : p.wn; /* an instruction's columns */
     const uint32_t consumers = down * across * (pingpong ? 2 : 1);
     p.windows = (enum matmul_windows)w->windows;
-    const bool works = p.parts > 1 || matmul_wgmma_computes(l->f, &p);
+    const bool works = (p.parts > 1 && !matmul_in_f16(&p)) || matmul_wgmma_computes(l->f, &p);
     p.producers = works && consumers <= 2 && (consumers < 2 || wide <= MOST_WIDE) ? 2 : 1;
     p.threads = GROUP * (p.producers + consumers);
     if (w->blocks || (p.split < 2 && !w->tiles))
@@ -210,7 +211,8 @@ static bool is_half_empty(const struct planner *l)
 bool planner_takes_wgmma(const struct planner *l, struct buf *why)
 {
     const enum matmul_by mma = l->want->mma;
-    if (mma != MATMUL_BY_WGMMA && mma != MATMUL_BY_ANY && mma != MATMUL_BY_TF32X3)
+    if (mma != MATMUL_BY_WGMMA && mma != MATMUL_BY_ANY && mma != MATMUL_BY_TF32X3 &&
+        mma != MATMUL_BY_F16X3)
         return false;
     if (l->single || !ptx_target_has_wgmma(l->target))
         return false;
@@ -221,7 +223,7 @@ bool planner_takes_wgmma(const struct planner *l, struct buf *why)
     p.stages = 2;
     if (!matmul_wgmma_fits(l->target, l->f, &p, why))
         return false;
-    if (mma != MATMUL_BY_WGMMA && is_long_window(l, &p)) {
+    if (mma != MATMUL_BY_WGMMA && mma != MATMUL_BY_F16X3 && is_long_window(l, &p)) {
         if (why)
             buf_puts(why, "where a window of open sizes is takes too many registers");
         return false;
@@ -231,7 +233,8 @@ bool planner_takes_wgmma(const struct planner *l, struct buf *why)
             buf_puts(why, "so few filters leave half of it idle");
         return false;
     }
-    if (mma == MATMUL_BY_WGMMA || !l->m || l->size.m > FEW || l->f->computes)
+    if (mma == MATMUL_BY_WGMMA || mma == MATMUL_BY_F16X3 || !l->m || l->size.m > FEW ||
+        l->f->computes)
         return true;
     if (why)
         buf_printf(why, "up to %d rows leave most of it idle", FEW);

@@ -193,7 +193,7 @@ static double rate_of(const struct matmul_plan *p)
     case MATMUL_INT8:
     case MATMUL_FP8: return 2 * h100.products;
     case MATMUL_TF32: return h100.products / 2 / (p->parts > 1 ? 3 : 1);
-    default: return h100.products;
+    default: return h100.products / (p->parts > 1 ? 3 : 1);
     }
 }
 
@@ -293,9 +293,10 @@ static double shared_clocks(const struct block *b)
 {
     const struct matmul_plan *p = b->p;
     const double tall = (p->turned ? p->bn : p->bm) / 64.0, wide = p->turned ? p->bm : p->bn;
-    const double parts = p->parts > 1 ? 3 : 1;
-    const double rows = 64.0 / joined(b);
-    const double read = b->f->nproduct * tall * (rows + parts * wide) * b->bytes;
+    /* of tf32 the left operand's parts are in registers; f16 has half the bytes */
+    const double parts = p->parts > 1 ? 3 : 1, in_f16 = matmul_in_f16(p) ? 0.5 : 1;
+    const double rows = 64.0 / joined(b) * (matmul_in_f16(p) ? parts : 1);
+    const double read = b->f->nproduct * tall * (rows + parts * wide) * b->bytes * in_f16;
     const double copied = (b->lefts * p->bm + b->rights * p->bn) * b->bytes;
     double rounded = 0;
     for (uint32_t i = 0; i < b->f->noperand; i++) {
@@ -444,5 +445,5 @@ double matmul_cost_wgmma(const struct matmul_form *f, const struct matmul_plan *
     const double products = (double)f->nproduct * s->batch * s->m * s->n * s->k;
     const double busy = products / (places_for(1) * rate_of(p) * h100.ghz * nanoseconds(&b, s));
     b.ghz = h100.ghz - h100.cooled_by * smaller(1, busy);
-    return nanoseconds(&b, s);
+    return nanoseconds(&b, s) + (matmul_in_f16(p) ? matmul_parts_about(f) : 0);
 }

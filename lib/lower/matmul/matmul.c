@@ -235,15 +235,16 @@ static void explain_plan(struct cg *g, const struct matmul_form *f, const struct
         buf_puts(&more, ", by turns of a block on each multiprocessor");
     else if (p->blocks)
         buf_printf(&more, ", %u blocks by turns", p->blocks);
-    if (p->about > 0)
-        buf_printf(&more, ", about %.4g us", p->about / 1e3);
+    const double ns = matmul_in_f16(p) ? p->about - matmul_parts_about(f) : p->about;
+    if (ns > 0)
+        buf_printf(&more, ", about %.4g us", ns / 1e3);
     lower_tell(g, &(struct lower_entry){
                       .name = g->func->name,
                       .how = arena_printf(g->a, "%s, tiles %u x %u x %u", of, p->bm, p->bn, p->bk),
                       .more = buf_text(&more),
                       .when = variant_when_text(c),
                       .multiplies = tensor ? of : NULL,
-                      .ns = p->about});
+                      .ns = ns});
 }
 
 /* ---- what sums lose: cg.h -------------------------------------------------------------------- */
@@ -272,7 +273,13 @@ static struct loss loss_of(struct cg *g, const struct matmul_form *f, const stru
     struct loss l = {variant_when(c), p->depth, none, none};
     if ((p->how != MATMUL_MMA && p->how != MATMUL_WGMMA) || f->sum != DT_F32)
         return l;
-    if (p->parts > 1) {
+    if (matmul_in_f16(p)) {
+        /* 10 for each 16 terms, of the first parts' product alone: the rests' are 2^-10 of it at
+         * most; partial sums of all that are added together are at most twice the largest */
+        l.truncation = lx_int(a, matmul_together(p) / 16 * 20 + 4);
+        /* odd: even short products may lack something (ref/ref.h) */
+        l.products = lx_int(a, 25);
+    } else if (p->parts > 1) {
         /* three times 6 for every 4 terms, of their own sum: all these together are at most twice
          * the largest partial sum */
         l.truncation = lx_int(a, (matmul_together(p) + 3) / 4 * 36);
@@ -363,7 +370,10 @@ static bool lower_variant(struct cg *g, const struct matmul_form *f, const struc
                           struct variant_set *all, struct losses *losses)
 {
     struct variant_condition c = variant_condition(g);
-    struct matmul m = {.g = g, .f = f, .p = p};
+    struct matmul_parted parted[MATMUL_OPERANDS];
+    struct matmul m = {.g = g, .f = f, .p = p, .parted = parted};
+    if (matmul_in_f16(p) && !matmul_lower_parts(g, f, parted))
+        return false;
     const uint32_t shared =
         matmul_shared(g->target, f, p); /* not 0: nobody chooses what does not fit */
     if (!shared)

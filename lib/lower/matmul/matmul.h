@@ -23,6 +23,7 @@
  *   matmul/form.c   what fits, and what the operands are
  *   matmul/gather.c those that lie in memory, but are no matrices; boxes.c: and are copied as boxes
  *   matmul/turn.c   and what is better brought into another order first; turn_worth.c: when it is
+ *   matmul/parts.c  f32 in parts of f16, which a launch in front makes
  *   matmul.c        the strategy: variants, their conditions, --explain
  *   matmul/plan.c   variants for the sizes that the launch brings, and what a schedule says
  *   matmul/choose.c sizes of tiles, the number of stages and splits; matmul/rows.c: of few rows
@@ -314,6 +315,7 @@ enum matmul_by {
     MATMUL_BY_SYNC,
     MATMUL_BY_TF32, /* by its own instructions alone */
     MATMUL_BY_TF32X3,
+    MATMUL_BY_F16X3,
     MATMUL_BY_FP8,
     MATMUL_BY_WGMMA
 };
@@ -374,7 +376,7 @@ struct matmul_plan {
     enum matmul_how how;
     enum matmul_type
         type;       /* in which the instructions multiply: FP8 may go as F16, F32 as TF32 (parts) */
-    uint32_t parts; /* tf32x3: 2 parts of each operand, three products; else 1 */
+    uint32_t parts; /* tf32x3, f16x3: 2 parts of each operand, three products; else 1 */
     bool coarse;    /* mma.sync, of parts: one of the products with rests is of bf16 */
     bool as_f16;    /* mma.sync, of TF32: as f16, as far as elements allow (mma/as_f16.c) */
     /* a block's tile, elements; thin: all rows, the block's columns, and the elements along k of a
@@ -420,6 +422,12 @@ static inline uint32_t matmul_divide_up(uint32_t n, uint32_t by)
     return (n + by - 1) / by;
 }
 
+/* Is f32 multiplied in parts of f16, which a launch in front makes (matmul/parts.c)? */
+static inline bool matmul_in_f16(const struct matmul_plan *p)
+{
+    return p->parts > 1 && p->type == MATMUL_F16;
+}
+
 /* The terms that tensor cores add up from zero, to be added to others as f32 is; 0: all of them. */
 static inline uint32_t matmul_together(const struct matmul_plan *p)
 {
@@ -457,6 +465,30 @@ bool matmul_plan(const struct matmul_setting *setting, const struct matmul_form 
                  const struct matmul_options *want, struct matmul_plan *v, uint32_t *n,
                  struct matmul_report *report);
 
+/* ---- matmul/parts.c -------------------------------------------------------------------------- */
+
+/* Elements of f32 that have one scale, 2^s: so many rows (or columns) by so many terms. */
+enum { MATMUL_SCALED_SIDE = 128, MATMUL_SCALED_TERMS = 64 };
+/* A word for each: the bits of 2^-s, an f32, and these. */
+enum {
+    /* so many elements' parts lack what is below 2^-36 of 2^-s, up to as many as there are terms */
+    MATMUL_SCALED_SMALL = 0x7f,
+    MATMUL_SCALED_WILD = 0x80, /* some are infinite or NaN */
+    MATMUL_SCALED_BITS = 0xff
+};
+/* An operand in two parts of f16, x = 2^-s (first + 2^-11 rest), which lie as it does. */
+struct matmul_parted {
+    const struct lang_symbol *first, *rest, *scale; /* temps */
+};
+/* Which subscript of a plain operand's buffer is along its last axis' other one: k, or else its
+ * row or column. */
+uint32_t matmul_other_subscript(const struct matmul_form *f, uint32_t operand);
+/* The nanoseconds that it takes to make the parts of all operands, of known sizes. */
+double matmul_parts_about(const struct matmul_form *f);
+/* An entry and its launch that make the parts of all operands. to: by operand. False after an
+ * error. */
+bool matmul_lower_parts(struct cg *g, const struct matmul_form *f, struct matmul_parted *to);
+
 /* ---- matmul/tile.c: what every way of multiplying needs -------------------------------------- */
 
 /* Generating one entry. */
@@ -464,8 +496,9 @@ struct matmul {
     struct cg *g;
     const struct matmul_form *f;
     const struct matmul_plan *p;
-    struct map_reader reader; /* of prologues and the epilogue */
-    struct cg_val m, n, k;    /* extents: i64, narrow */
+    const struct matmul_parted *parted; /* by operand, where it goes in parts of f16 */
+    struct map_reader reader;           /* of prologues and the epilogue */
+    struct cg_val m, n, k;              /* extents: i64, narrow */
     /* known multiples of bm, bn (of a cluster's) and bk */
     bool whole_rows, whole_cols, whole_k;
     struct cg_val batch[MATMUL_BATCH]; /* subscripts, i64 */
@@ -612,6 +645,7 @@ struct matmul_mend {
     int32_t *sum;
     uint32_t words;
     int32_t limit;
+    bool together; /* by all of a warp's lanes, which take terms by turns: not in fma's order */
     void (*place)(void *of, uint32_t q, struct cg_val w, struct cg_val *row, struct cg_val *col);
     void *of;
 };

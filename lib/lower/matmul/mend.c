@@ -1,12 +1,13 @@
-/* Sums of products in parts that may be off, once more by fma (matmul.h): each by the thread that
- * has it, from memory. So they are few, or this takes long. */
+/* Sums of products in parts that may be off, once more by fma (matmul.h), from memory: each by the
+ * thread that has it, or by a warp. So they are few, or this takes long. */
 #include <config.h>
 
+#include "lower/cg/sync.h"
 #include "lower/matmul/matmul.h"
 
 #include <math.h>
 
-enum { MASK = 32 }; /* sums that a mask has bits for */
+enum { MASK = 32, LANES = 32 }; /* sums that a mask has bits for; of a warp */
 
 int32_t matmul_mend_limit(struct matmul *m, int32_t squares, float share, int32_t is_small)
 {
@@ -47,32 +48,55 @@ static int32_t find_doubtful(struct cg *g, const int32_t *sum, uint32_t n, int32
     return all;
 }
 
-/* The sum of product q there, by fma: a mutable f32. */
-static int32_t sum_up(struct matmul *m, uint32_t q, struct cg_val row, struct cg_val col)
+/* Is there such a result? A predicate. */
+static int32_t is_inside(struct matmul *m, struct cg_val row, struct cg_val col)
 {
     struct cg *g = m->g;
+    const struct cg_val is_row = cg_binary(g, OP_LT, row, m->m);
+    const struct cg_val is_col = cg_binary(g, OP_LT, col, m->n);
+    return cg_reg(g, cg_binary(g, OP_LAND, is_row, is_col));
+}
+
+/* The sum of product q there, by fma, or the lane's part of it where a warp's lanes take terms by
+ * turns: a mutable f32. So many terms at a time are loaded together; those behind the last are
+ * products of 0. */
+static int32_t sum_up(struct matmul *m, uint32_t q, struct cg_val row, struct cg_val col,
+                      bool by_turns)
+{
+    enum { AHEAD = 8 };
+    struct cg *g = m->g;
+    const uint32_t apart = by_turns ? LANES : 1;
     const struct matmul_product *p = &m->f->product[q];
     const struct cg_val end = cg_convert(g, m->k_to, DT_U32);
     const int32_t total = cg_new_mutable(g, DT_F32);
-    struct cg_val a, b;
+    int64_t terms;
+    const bool whole = cg_is_const(m->k, &terms) && terms % (AHEAD * apart) == 0;
+    struct cg_val a[AHEAD], b[AHEAD];
     struct cg_for l;
     cg_move(g, total, cg_float(g, DT_F32, 0));
     cg_for_open(g, &l, "term", "terms", cg_convert(g, m->k_from, DT_U32), &end);
-    const struct cg_val k = cg_index(g, cg_freeze(g, cg_value(DT_U32, l.at)));
-    matmul_fetch(m, p->a, row, k, 1, -1, &a);
-    matmul_fetch(m, p->b, col, k, 1, -1, &b);
-    CG_ASSIGN(g, total, "fma.rn.f32", cg_op(g, a), cg_op(g, b), ptx_r(total));
-    cg_for_close(g, &l, cg_u32(1), &end);
+    struct cg_val from = cg_freeze(g, cg_value(DT_U32, l.at));
+    if (by_turns)
+        from = cg_add(g, from, m->lane);
+    for (uint32_t i = 0; i < AHEAD; i++) {
+        const struct cg_val k = cg_add(g, from, cg_u32(i * apart));
+        const int32_t inside = whole ? -1 : cg_reg(g, cg_binary(g, OP_LT, k, end));
+        matmul_fetch(m, p->a, row, cg_index(g, k), 1, inside, &a[i]);
+        matmul_fetch(m, p->b, col, cg_index(g, k), 1, inside, &b[i]);
+    }
+    for (uint32_t i = 0; i < AHEAD; i++)
+        CG_ASSIGN(g, total, "fma.rn.f32", cg_op(g, a[i]), cg_op(g, b[i]), ptx_r(total));
+    cg_for_close(g, &l, cg_u32(AHEAD * apart), &end);
     return total;
 }
 
-/* Computes those of n sums of product q, from its word `first` on, that are below the limit. */
-static void mend(struct matmul *m, const struct matmul_mend *d, uint32_t q, uint32_t first,
-                 uint32_t n)
+/* Computes the sums of product q, from its word `first` on, whose bits are set in `doubtful`. */
+static void mend_own(struct matmul *m, const struct matmul_mend *d, uint32_t q, uint32_t first,
+                     uint32_t n, int32_t doubtful)
 {
     struct cg *g = m->g;
     int32_t *const sum = d->sum + (size_t)q * d->words + first;
-    const int32_t doubtful = find_doubtful(g, sum, n, d->limit), next = cg_new(g, DT_U32);
+    const int32_t next = cg_new(g, DT_U32);
     const uint32_t head = cg_label(g, "mend"), done = cg_label(g, "mended");
     struct cg_nest nest;
     struct cg_val row, col;
@@ -88,10 +112,8 @@ static void mend(struct matmul *m, const struct matmul_mend *d, uint32_t q, uint
     const struct cg_val bit = cg_binary(g, OP_SHL, cg_u32(1), at);
     cg_move(g, doubtful, cg_binary(g, OP_XOR, left, bit));
     d->place(d->of, q, cg_add(g, at, cg_u32(first)), &row, &col);
-    const struct cg_val is_row = cg_binary(g, OP_LT, row, m->m);
-    const struct cg_val is_col = cg_binary(g, OP_LT, col, m->n);
-    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LAND, is_row, is_col)), false, head);
-    const int32_t total = sum_up(m, q, row, col);
+    cg_jump_if(g, is_inside(m, row, col), false, head);
+    const int32_t total = sum_up(m, q, row, col, false);
     for (uint32_t w = 0; w < n; w++) {
         const int32_t is = cg_new(g, DT_BOOL);
         PTX(&g->b, "setp.eq.u32", ptx_r(is), cg_op(g, at), ptx_imm(w));
@@ -102,6 +124,79 @@ static void mend(struct matmul *m, const struct matmul_mend *d, uint32_t q, uint
     cg_scope_close(g, mark);
     cg_place(g, done);
     cg_loop_head(g);
+}
+
+/* Of all of a warp's lanes. */
+static struct cg_val of_lane(struct cg *g, struct cg_val v, int32_t lane)
+{
+    return shuffle(g, SHUFFLE_IDX, v, ptx_r(lane), ptx_imm(LANES - 1), ptx_imm(-1), NULL);
+}
+
+static struct cg_val over_lanes(struct cg *g, int32_t part)
+{
+    struct cg_val v = cg_freeze(g, cg_value(DT_F32, part));
+    for (uint32_t apart = LANES / 2; apart; apart /= 2)
+        v = cg_binary(
+            g, OP_ADD, v,
+            shuffle(g, SHUFFLE_XOR, v, ptx_imm(apart), ptx_imm(LANES - 1), ptx_imm(-1), NULL));
+    return v;
+}
+
+/* The same by all of a warp, one sum after the other: of parts of f16 they are few and far
+ * between. */
+static void mend_together(struct matmul *m, const struct matmul_mend *d, uint32_t q, uint32_t first,
+                          uint32_t n, int32_t doubtful)
+{
+    struct cg *g = m->g;
+    int32_t *const sum = d->sum + (size_t)q * d->words + first;
+    const int32_t some = cg_new(g, DT_BOOL), all = cg_new(g, DT_U32), whose = cg_new(g, DT_U32);
+    const int32_t next = cg_new(g, DT_U32);
+    const uint32_t head = cg_label(g, "mend"), done = cg_label(g, "mended");
+    struct cg_nest nest;
+    struct cg_val row, col;
+    cg_place(g, head);
+    cg_loop_head(g);
+    const size_t mark = cg_scope_open(g);
+    cg_nest_open(g, &nest, NULL);
+    cg_nest_varies(g, &nest, doubtful);
+    PTX(&g->b, "setp.ne.u32", ptx_r(some), ptx_r(doubtful), ptx_imm(0));
+    PTX(&g->b, "vote.sync.ballot.b32", ptx_r(all), ptx_r(some), ptx_imm(-1));
+    const struct cg_val lanes = cg_freeze(g, cg_value(DT_U32, all));
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_NE, lanes, cg_u32(0))), false, done);
+    PTX(&g->b, "bfind.u32", ptx_r(whose), ptx_r(all));
+    const struct cg_val owner = cg_freeze(g, cg_value(DT_U32, whose));
+    const struct cg_val left = of_lane(g, cg_value(DT_U32, doubtful), whose);
+    PTX(&g->b, "bfind.u32", ptx_r(next), ptx_r(cg_reg(g, left)));
+    const struct cg_val at = cg_freeze(g, cg_value(DT_U32, next));
+    const struct cg_val mine = cg_binary(g, OP_EQ, m->lane, owner);
+    const int32_t is_mine = cg_reg(g, mine);
+    const struct cg_val rest =
+        cg_binary(g, OP_XOR, cg_value(DT_U32, doubtful), cg_binary(g, OP_SHL, cg_u32(1), at));
+    CG_ASSIGN_IF(g, is_mine, doubtful, "mov.u32", cg_op(g, rest));
+    d->place(d->of, q, cg_add(g, at, cg_u32(first)), &row, &col);
+    row = cg_index(g, of_lane(g, cg_convert(g, row, DT_U32), whose));
+    col = cg_index(g, of_lane(g, cg_convert(g, col, DT_U32), whose));
+    cg_jump_if(g, is_inside(m, row, col), false, head);
+    const struct cg_val total = over_lanes(g, sum_up(m, q, row, col, true));
+    for (uint32_t w = 0; w < n; w++) {
+        const int32_t is = cg_new(g, DT_BOOL);
+        PTX(&g->b, "setp.eq.and.u32", ptx_r(is), cg_op(g, at), ptx_imm(w), ptx_r(is_mine));
+        CG_ASSIGN_IF(g, is, sum[w], "mov.f32", cg_op(g, total));
+    }
+    cg_jump(g, head);
+    cg_nest_close(g, &nest);
+    cg_scope_close(g, mark);
+    cg_place(g, done);
+    cg_loop_head(g);
+}
+
+/* Computes those of n sums of product q, from its word `first` on, that are below the limit. */
+static void mend(struct matmul *m, const struct matmul_mend *d, uint32_t q, uint32_t first,
+                 uint32_t n)
+{
+    const int32_t *sum = d->sum + (size_t)q * d->words + first;
+    const int32_t doubtful = find_doubtful(m->g, sum, n, d->limit);
+    (d->together ? mend_together : mend_own)(m, d, q, first, n, doubtful);
 }
 
 void matmul_mend(struct matmul *m, const struct matmul_mend *d)

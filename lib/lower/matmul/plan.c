@@ -359,6 +359,11 @@ static void choose_type(struct planner *l)
         l->type = MATMUL_F16;
     if (l->type != MATMUL_F32 || l->f->pairs)
         return;
+    if (mma == MATMUL_BY_F16X3) {
+        l->type = MATMUL_F16;
+        l->parts = 2;
+        return;
+    }
     const bool asked = mma == MATMUL_BY_TF32X3 || l->fast, wgmma = ptx_target_has_wgmma(l->target);
     l->least = wgmma ? LEAST_TERMS : LEAST_TERMS_BY_SYNC;
     l->looks = !asked && mma == MATMUL_BY_ANY && !l->strict && (!l->k || l->size.k >= l->least) &&
@@ -394,7 +399,13 @@ static bool check_mma(struct planner *l)
             "'mma: tf32' is for factors that are calls of tf32(), tf32_rn() or tf32_rz()");
     if (w->mma == MATMUL_BY_TF32X3 && (l->f->type != MATMUL_F32 || l->f->pairs))
         return planner_refuses(l, l->mma_key, "'mma: tf32x3' is for factors that are f32");
-    if (w->mma == MATMUL_BY_WGMMA && !ptx_target_has_wgmma(l->target))
+    if (w->mma == MATMUL_BY_F16X3 && (l->f->type != MATMUL_F32 || l->f->pairs))
+        return planner_refuses(l, l->mma_key, "'mma: f16x3' is for factors that are f32");
+    if (w->mma == MATMUL_BY_F16X3 && !planner_knows_all(l))
+        return planner_refuses(l, l->mma_key,
+                               "'mma: f16x3' is for sizes that are known: fix dimensions by -D");
+    if ((w->mma == MATMUL_BY_WGMMA || w->mma == MATMUL_BY_F16X3) &&
+        !ptx_target_has_wgmma(l->target))
         return planner_refuses(l, l->mma_key,
                                "%s has no wgmma: sm_90a alone has, other targets have 'mma: sync'",
                                l->target->name);
@@ -415,7 +426,8 @@ static bool tile_fits(struct planner *l, const struct matmul_options *w, struct 
     struct matmul_plan p = planner_new(l, MATMUL_MMA);
     w = w ? w : &usual;
     /* what only wgmma has is there only where wgmma is, of tf32x3 too (read_wgmma()) */
-    if (w->mma == MATMUL_BY_WGMMA || w->clusters[0] || w->pingpong || w->windows) {
+    if (w->mma == MATMUL_BY_WGMMA || w->mma == MATMUL_BY_F16X3 || w->clusters[0] || w->pingpong ||
+        w->windows) {
         p = planner_wgmma_named(l, w);
         return matmul_wgmma_fits(l->target, l->f, &p, why);
     }
@@ -520,7 +532,8 @@ static bool read_wgmma(struct planner *l, struct matmul_options *w)
     const char *key = w->clusters[0] ? "cluster" : w->pingpong ? "pingpong" : "windows";
     if (!w->clusters[0] && !w->pingpong && !w->windows)
         return true;
-    if (w->mma == MATMUL_BY_TF32X3 && ptx_target_has_wgmma(l->target))
+    if ((w->mma == MATMUL_BY_TF32X3 && ptx_target_has_wgmma(l->target)) ||
+        w->mma == MATMUL_BY_F16X3)
         return true;
     if (w->mma != MATMUL_BY_ANY && w->mma != MATMUL_BY_WGMMA)
         return planner_refuses(l, key, "'cluster', 'pingpong' and 'windows' are for 'mma: wgmma'");

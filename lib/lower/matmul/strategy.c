@@ -7,10 +7,9 @@
 #include <stdio.h>
 
 static const struct option_word by[] = {
-    {"none", MATMUL_BY_NONE},     {"fma", MATMUL_BY_NONE},
-    {"sync", MATMUL_BY_SYNC},     {"tf32", MATMUL_BY_TF32},
-    {"tf32x3", MATMUL_BY_TF32X3}, {"fp8", MATMUL_BY_FP8},
-    {"wgmma", MATMUL_BY_WGMMA},   {NULL, 0},
+    {"none", MATMUL_BY_NONE}, {"fma", MATMUL_BY_NONE},      {"sync", MATMUL_BY_SYNC},
+    {"tf32", MATMUL_BY_TF32}, {"tf32x3", MATMUL_BY_TF32X3}, {"f16x3", MATMUL_BY_F16X3},
+    {"fp8", MATMUL_BY_FP8},   {"wgmma", MATMUL_BY_WGMMA},   {NULL, 0},
 };
 static const struct option_word blocks[] = {
     {"multiprocessors", MATMUL_BLOCKS_ALL}, {"tiles", MATMUL_BLOCKS_TILES}, {NULL, 0}};
@@ -164,6 +163,17 @@ static void wgmma_candidates(struct arena *a, const struct sizes *z, struct lowe
     }
 }
 
+/* Offers products of f32 in parts of f16. */
+static void f16_candidates(struct arena *a, const struct sizes *z, struct lower_candidates *out)
+{
+    static const struct tiling v[] = {{256, 128, {0}}, {128, 128, {0}}};
+    static const char *const clusters[] = {"1", "2", "[1, 2]"};
+    for (size_t i = 0; i < COUNT(v); i++)
+        for (size_t c = 0; c < COUNT(clusters) && is_sensible(&v[i], z); c++)
+            add(a, out, "{strategy: matmul, mma: f16x3, tile: [%u, %u, 64], cluster: %s}",
+                v[i].rows, v[i].columns, clusters[c]);
+}
+
 /* Few rows, without tiles: threads along B's rows, or along its columns; which of them fit is the
  * layout's. */
 static void row_tiles(struct arena *a, const struct sizes *z, struct lower_candidates *out)
@@ -227,6 +237,8 @@ static void candidates(struct arena *a, const struct spec *s, const struct ptx_t
     const bool wgmma = ptx_target_has_wgmma(target) && z.bits <= 32;
     if (wgmma)
         wgmma_candidates(a, &z, out);
+    if (wgmma && z.bits == 32 && z.rows)
+        f16_candidates(a, &z, out);
     if (!wgmma || z.rows < LARGE || z.columns < LARGE)
         mma_candidates(a, &z, out);
     if (!wgmma)

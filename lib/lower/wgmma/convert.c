@@ -51,7 +51,8 @@ bool wgmma_rounds(const struct wgmma_shape *s, const struct wgmma_tile *t)
 
 bool wgmma_is_converted(const struct wgmma_shape *s, const struct wgmma_tile *t)
 {
-    return !t->held && !t->made && (t->turned || t->parted || wgmma_rounds(s, t));
+    const bool parts = t->parted && !matmul_in_f16(s->p); /* those come as they are multiplied */
+    return !t->held && !t->made && (t->turned || parts || wgmma_rounds(s, t));
 }
 
 /* ---- four elements --------------------------------------------------------------------------- */

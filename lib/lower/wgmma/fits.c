@@ -87,10 +87,10 @@ static bool check_sides(const struct wgmma_shape *s, const struct wgmma_tile *t,
         return fails(why, "blocks of a cluster share no operand that is computed");
     if (t->made && p->parts > 1)
         return fails(why, "an operand that is computed goes by wgmma in one part alone");
-    if ((t->turned || p->parts > 1) && p->bk != WGMMA_SPAN / 4)
-        return fails(why, "a tile of f32 that %s has %d terms, not %u",
-                     t->turned ? "does not lie along k" : "is multiplied in parts", WGMMA_SPAN / 4,
-                     p->bk);
+    if ((t->turned || p->parts > 1) && p->bk != WGMMA_SPAN / t->size)
+        return fails(why, "a tile of f32 that %s has %u terms, not %u",
+                     t->turned ? "does not lie along k" : "is multiplied in parts",
+                     WGMMA_SPAN / t->size, p->bk);
     if (!is_multiple(p->bk * t->size, WGMMA_SPAN))
         return fails(why, "a tile's third side must be a multiple of %u, not %u",
                      WGMMA_SPAN / t->size, p->bk);
@@ -127,12 +127,14 @@ static bool measure_tile(struct wgmma_shape *s, uint32_t n, struct buf *why)
     if (p->windows == MATMUL_WINDOWS_TMA && o->gather && !matmul_wgmma_copies(s->f, p, n))
         return fails(why, "TMA does not copy these windows: %s",
                      o->gather->no_boxes ? o->gather->no_boxes : "a tile has other rows than they");
+    if (matmul_in_f16(p) && !o->plain)
+        return fails(why, "f32 that is no matrix in memory goes in parts of tf32");
     const bool a = o->side == MATMUL_A;
     *t = (struct wgmma_tile){.operand = n,
                              .side = o->side,
                              .along_k = o->along_k,
                              .made = is_made(s, n),
-                             .size = dtype_bits(o->type) / 8,
+                             .size = matmul_in_f16(p) ? 2 : dtype_bits(o->type) / 8,
                              .rows = a ? p->bm : p->bn,
                              .offset = s->stage_bytes,
                              .sharers = a ? s->across : s->down};
@@ -159,7 +161,7 @@ static bool measure_tile(struct wgmma_shape *s, uint32_t n, struct buf *why)
     t->bytes = t->atoms * t->atom_bytes;
     t->rest = t->offset + t->bytes;
     s->stage_bytes += t->bytes * (t->parted ? 2 : 1);
-    *(t->made ? &s->made : &s->copied) += t->bytes;
+    *(t->made ? &s->made : &s->copied) += t->bytes * (matmul_in_f16(p) ? 2 : 1);
     if (wgmma_is_converted(s, t))
         s->converts = p->parts < 2       ? CONVERTS
                       : s->producers < 2 ? CONVERTS_PARTS
@@ -185,6 +187,11 @@ static bool measure_part(struct wgmma_shape *s, struct buf *why)
     if (s->wide != across || !is_multiple(across, unit) || across > WGMMA_WIDE)
         return fails(why, "a warpgroup takes all %s, a multiple of %u up to %u, not %u of %u",
                      sides[!turned], unit, WGMMA_WIDE, s->wide, across);
+    if (matmul_in_f16(p) && (MATMUL_SCALED_SIDE % s->high || MATMUL_SCALED_SIDE % s->wide))
+        return fails(why,
+                     "f32 has one scale for %d rows or columns: a warpgroup takes so many, or "
+                     "a half or a quarter, not %u x %u",
+                     MATMUL_SCALED_SIDE, p->wm, p->wn);
     s->takers = all / s->high;
     return true;
 }

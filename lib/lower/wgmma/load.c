@@ -32,6 +32,12 @@ void wgmma_load_begin(struct wgmma *s)
             const bool is_side = inspect_is_index(sub, side);
             box[d] = d == 0 ? WGMMA_SPAN / t->size : is_k || is_side ? t->box_rows : 1;
         }
+        if (matmul_in_f16(s->p)) {
+            const struct matmul_parted *parted = &s->m->parted[t->operand];
+            s->map[i] = cg_param_map(s->g, parted->first, box, false);
+            s->rest_map[i] = cg_param_map(s->g, parted->rest, box, false);
+            continue;
+        }
         s->map[i] = cg_param_map(s->g, e->sym, box, o->cut == MATMUL_EVEN);
     }
 }
@@ -79,15 +85,20 @@ static struct tma_box box_of_windows(struct wgmma *s, const struct wgmma_tile *t
     return box;
 }
 
-/* A box at (at, k), to `to` + offset. */
+/* A box at (at, k), to `to` + offset in the tile; of f16 parts both. */
 static void copy_box(struct wgmma *s, const struct wgmma_tile *t, struct cg_val at, struct cg_val k,
                      int32_t to, uint32_t offset)
 {
     struct cg *g = s->g;
     struct tma_box box = s->f->operand[t->operand].plain ? box_of_matrix(s, t, at, k)
                                                          : box_of_windows(s, t, at, k);
+    const int32_t mask = t->sharers > 1 ? mask_of(s, t) : -1;
     box.map = s->map[t - s->shape->tile];
-    tma_load(g, &box, to, offset, s->ring.full, t->sharers > 1 ? mask_of(s, t) : -1);
+    tma_load(g, &box, to, t->offset + offset, s->ring.full, mask);
+    if (!matmul_in_f16(s->p))
+        return;
+    box.map = s->rest_map[t - s->shape->tile];
+    tma_load(g, &box, to, t->rest + offset, s->ring.full, mask);
 }
 
 static void load_tile(struct wgmma *s, const struct wgmma_tile *t, struct cg_val k, int32_t stage)
@@ -110,7 +121,7 @@ static void load_tile(struct wgmma *s, const struct wgmma_tile *t, struct cg_val
     for (uint32_t a = 0; a < atoms; a++) {
         struct cg_val more = cg_u32(a * elements);
         copy_box(s, t, t->along_k ? at : cg_add(g, at, more), t->along_k ? cg_add(g, k, more) : k,
-                 stage, t->offset + a * t->atom_bytes);
+                 stage, a * t->atom_bytes);
     }
 }
 

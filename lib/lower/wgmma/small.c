@@ -138,26 +138,39 @@ static void find_place(void *of, uint32_t q, struct cg_val w, struct cg_val *row
     *col = cg_binary(g, OP_ADD, s->m->col, turned ? along : across);
 }
 
-void wgmma_mend(struct wgmma *s)
+/* Of parts of tf32, predicates: is some factor small? any: or large? */
+static int32_t find_small(struct wgmma *s, int32_t *any)
 {
     struct cg *g = s->g;
-    const uint32_t fine = cg_label(g, "fine");
-    const uint32_t words = s->shape->high / WGMMA_ROWS * (s->shape->wide / 2);
     cg_assigned(g, s->least);
     cg_assigned(g, s->most);
     gather(s);
     const struct cg_val least = cg_value(DT_U32, s->least), most = cg_value(DT_U32, s->most);
     const struct cg_val is_small = cg_binary(g, OP_LT, least, cg_u32(WHOLE - 1));
     const struct cg_val is_large = cg_binary(g, OP_GE, most, cg_u32(INFINITE));
-    const struct cg_val any = cg_binary(g, OP_LOR, is_small, is_large);
-    cg_jump_if(g, cg_reg(g, any), false, fine);
+    *any = cg_reg(g, cg_binary(g, OP_LOR, is_small, is_large));
+    return cg_reg(g, is_small);
+}
+
+void wgmma_mend(struct wgmma *s)
+{
+    struct cg *g = s->g;
+    const uint32_t fine = cg_label(g, "fine");
+    const bool in_f16 = matmul_in_f16(s->p);
+    struct matmul_mend d = {.sum = s->sum,
+                            .words = s->shape->high / WGMMA_ROWS * (s->shape->wide / 2),
+                            .together = in_f16,
+                            .place = find_place,
+                            .of = s};
+    int32_t any, is_small = -1;
+    if (in_f16)
+        d.limit = wgmma_scales_limit(s, &any);
+    else
+        is_small = find_small(s, &any);
+    cg_jump_if(g, any, false, fine);
     const size_t mark = cg_scope_open(g);
-    const struct matmul_mend d = {
-        .sum = s->sum,
-        .words = words,
-        .limit = matmul_mend_limit(s->m, s->most, 0x1p-108f, cg_reg(g, is_small)),
-        .place = find_place,
-        .of = s};
+    if (!in_f16)
+        d.limit = matmul_mend_limit(s->m, s->most, 0x1p-108f, is_small);
     matmul_mend(s->m, &d);
     cg_scope_close(g, mark);
     cg_place(g, fine);

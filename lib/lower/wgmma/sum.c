@@ -80,7 +80,9 @@ void wgmma_sum_begin(struct wgmma *s)
     if (wgmma_held_words(s->shape))
         wgmma_hold_begin(s);
     find_release(s);
-    if (s->p->parts > 1)
+    if (matmul_in_f16(s->p))
+        wgmma_scales_begin(s);
+    else if (s->p->parts > 1)
         wgmma_range_begin(s);
     s->adds = cg_new_mutable(g, DT_BOOL);
     s->always = cg_new(g, DT_BOOL);
@@ -116,8 +118,9 @@ static void multiply(struct wgmma *s, uint32_t left, uint32_t right, const int32
     const uint32_t each = s->shape->wide / 2, n = s->shape->joined * each;
     const size_t apart = (size_t)s->shape->high / WGMMA_ROWS *
                          each; /* from a product to the next */
-    const struct wgmma_kind kind = {.left = s->f->operand[ta->operand].type,
-                                    .right = s->f->operand[tb->operand].type,
+    const bool in_f16 = matmul_in_f16(s->p);
+    const struct wgmma_kind kind = {.left = in_f16 ? DT_F16 : s->f->operand[ta->operand].type,
+                                    .right = in_f16 ? DT_F16 : s->f->operand[tb->operand].type,
                                     .sum = s->f->sum,
                                     .columns = s->shape->joined * s->shape->wide,
                                     .across = {!ta->along_k, !tb->along_k}};
@@ -149,7 +152,7 @@ static void multiply_rows(struct wgmma *s, const int32_t *stage, uint32_t step, 
     const struct ptx_operand x =
         s->shape->tile[left].held
             ? wgmma_held(s, left, step, i, rest.left)
-            : descriptor(s, &s->shape->tile[left], stage[left], step, i, false);
+            : descriptor(s, &s->shape->tile[left], stage[left], step, i, rest.left);
     multiply(s, left, right, sum, x, y, adds);
 }
 
@@ -186,38 +189,69 @@ static void note_stage(struct wgmma *s)
     cg_move(g, s->adds, cg_bool(g, true));
 }
 
-/* The stage's products of 64 rows, added up from zero: of parts the smallest first, so that these
- * lose nothing to larger sums. */
-static void multiply_stage(struct wgmma *s, const int32_t *stage, uint32_t q, uint32_t i)
+/* Of parts the smallest products come first, so that these lose nothing to larger sums. */
+static const struct parts all_parts[] = {{true, false}, {false, true}, {false, false}};
+enum { FIRSTS = sizeof all_parts / sizeof *all_parts - 1 }; /* the first parts' product */
+
+/* The stage's products of 64 rows, of those parts, added up from zero, or to what is there. */
+static void multiply_parts(struct wgmma *s, const int32_t *stage, uint32_t q, uint32_t i,
+                           uint32_t from, uint32_t to, bool adds)
 {
-    static const struct parts all[] = {{true, false}, {false, true}, {false, false}};
-    const uint32_t n = sizeof all / sizeof *all, first = s->p->parts > 1 ? 0 : n - 1;
-    for (uint32_t part = first; part < n; part++)
+    wgmma_fence(s->g);
+    for (uint32_t part = from; part < to; part++)
         for (uint32_t step = 0; step < s->shape->steps; step++)
-            multiply_rows(s, stage, step, q, i, all[part], s->stage_sum,
-                          step || part > first ? s->always : s->never);
+            multiply_rows(s, stage, step, q, i, all_parts[part], s->stage_sum,
+                          step || part > from || adds ? s->always : s->never);
+    wgmma_commit(s->g);
+    wgmma_wait_groups(s->g, 0);
+}
+
+/* The tile's last products of a stage are over. */
+static void end_stage(struct wgmma *s, uint32_t q, uint32_t i)
+{
+    if (i + 1 < s->shape->high / WGMMA_ROWS || q + 1 < s->f->nproduct)
+        return;
+    note_stage(s);
+    give_back(s, s->release.mine);
+}
+
+static void add_stage(struct wgmma *s, uint32_t q, uint32_t i)
+{
+    struct cg *g = s->g;
+    const int32_t *sum = sums_of(s, q, i);
+    for (uint32_t w = 0; w < s->shape->wide / 2; w++)
+        CG_ASSIGN(g, sum[w], "add.rn.f32", ptx_r(sum[w]), ptx_r(s->stage_sum[w]));
+}
+
+/* The stage's products of 64 rows, added up from zero, and to others. */
+static void take_stage(struct wgmma *s, const int32_t *stage, uint32_t q, uint32_t i)
+{
+    multiply_parts(s, stage, q, i, s->p->parts > 1 ? 0 : FIRSTS, FIRSTS + 1, false);
+    end_stage(s, q, i);
+    add_stage(s, q, i);
+}
+
+/* The same of parts of f16, whose rests are 2^11 times what they stand for. */
+static void take_f16_stage(struct wgmma *s, const int32_t *stage, uint32_t q, uint32_t i)
+{
+    multiply_parts(s, stage, q, i, 0, FIRSTS, false);
+    wgmma_scale_rests(s);
+    if (i == 0)
+        wgmma_scales_take(s, q);
+    multiply_parts(s, stage, q, i, FIRSTS, FIRSTS + 1, true);
+    end_stage(s, q, i);
+    wgmma_scaled_add(s, q, sums_of(s, q, i));
 }
 
 /* Multiplies a stage into sums of its own, one 64 rows of a product after the other, and adds these
  * to the rest. The other warpgroups keep the tensor cores busy meanwhile. */
 static void promote_stage(struct wgmma *s, const int32_t *stage)
 {
-    struct cg *g = s->g;
     for (uint32_t i = 0; i < s->shape->high / WGMMA_ROWS; i++)
         for (uint32_t q = 0; q < s->f->nproduct; q++) {
-            const int32_t *sum = sums_of(s, q, i);
             if (q == 0 && s->p->parts > 1)
                 wgmma_hold_parts(s, i);
-            wgmma_fence(g);
-            multiply_stage(s, stage, q, i);
-            wgmma_commit(g);
-            wgmma_wait_groups(g, 0);
-            if (i + 1 == s->shape->high / WGMMA_ROWS && q + 1 == s->f->nproduct) {
-                note_stage(s);
-                give_back(s, s->release.mine);
-            }
-            for (uint32_t w = 0; w < s->shape->wide / 2; w++)
-                CG_ASSIGN(g, sum[w], "add.rn.f32", ptx_r(sum[w]), ptx_r(s->stage_sum[w]));
+            (matmul_in_f16(s->p) ? take_f16_stage : take_stage)(s, stage, q, i);
         }
 }
 
@@ -276,7 +310,9 @@ static void sum_stage(struct wgmma *s)
     ring_wait(&s->ring, RING_FULL);
     if (s->shape->converts)
         ring_wait(&s->ring, RING_READY);
-    if (s->p->parts > 1)
+    if (matmul_in_f16(s->p))
+        wgmma_scales_load(s);
+    else if (s->p->parts > 1)
         wgmma_range_hear(s);
     const struct cg_val at = cg_binary(g, OP_SHR, cg_value(DT_U32, s->ring.offset), cg_u32(4));
     for (uint32_t i = 0; i < s->shape->ntile; i++)
@@ -311,7 +347,9 @@ void wgmma_sum_tile(struct wgmma *s)
     cg_move(g, s->adds, cg_bool(g, false));
     for (uint32_t i = 0; i < wgmma_sums(s->shape) && s->p->promotes; i++)
         PTX(&g->b, "mov.f32", ptx_r(s->sum[i]), ptx_immf32(0));
-    if (s->p->parts > 1)
+    if (matmul_in_f16(s->p))
+        wgmma_scales_tile(s);
+    else if (s->p->parts > 1)
         wgmma_range_clear(s);
     begin_order(s);
     wgmma_for_stages(s, sum_stage);

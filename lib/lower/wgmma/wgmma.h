@@ -48,7 +48,8 @@ struct wgmma_tile {
     bool made;     /* computed: producers' threads write it */
     bool held;     /* of f32: consumers load it to registers as it is needed */
     bool turned;   /* of f32: turned on its way, so that it is multiplied along k */
-    bool parted;   /* of f32: in two parts, the second of which lies in a tile of its own */
+    bool parted;   /* of f32: in two parts, the second of which lies in a tile of its own; of
+                      tf32, or copied as f16 (matmul/parts.c) */
     uint32_t size; /* bytes of an element */
     uint32_t rows; /* bm or bn */
     uint32_t atoms, atom_bytes; /* see above */
@@ -69,6 +70,16 @@ struct wgmma_make {
     uint32_t steps[3];   /* and how many there are of each */
     struct cg_val at[3]; /* u32: the first one's row, chunk and atom */
     int32_t to;          /* u32: its address, in the first stage */
+};
+
+/* Products in parts of f16: the stage's scales, and what has been noted of the tile's (scales.c).
+ */
+struct wgmma_scales {
+    int32_t at[MATMUL_OPERANDS];   /* u64, mutable: of each tile, the address of the next word */
+    int32_t step[MATMUL_OPERANDS]; /* u64: to the next stage's */
+    int32_t word[MATMUL_OPERANDS]; /* u32: of this stage */
+    int32_t both[MATMUL_PRODUCTS]; /* f32: of each product, 2^-(s + t) */
+    int32_t lost, all, largest;    /* mutable: f32, u32, f32 */
 };
 
 /* A tensor that the epilogue reads, where its elements are copied to the warps' patches. */
@@ -124,7 +135,8 @@ struct wgmma {
     const struct matmul_form *f;
     const struct matmul_plan *p;
     const struct wgmma_shape *shape;
-    int32_t map[MATMUL_OPERANDS]; /* of each tile that is copied, the address of its tensor map */
+    /* of each tile that is copied, the address of its tensor map, and of its second part's */
+    int32_t map[MATMUL_OPERANDS], rest_map[MATMUL_OPERANDS];
 
     /* u32: the block among those that share operands: its number, row, column; among those that
      * share its tile; and the number in the cluster of the first of those that share operands with
@@ -160,6 +172,7 @@ struct wgmma {
     /* of warpgroups that end a tile in order: a predicate, -1: they do not; and u32 */
     int32_t ends_first, waits_at;
     int32_t least, most; /* u32, mutable, of products in parts: the factors' sizes (_small.c) */
+    struct wgmma_scales scales;   /* of products in parts of f16 */
     int32_t adds, always, never;  /* predicates: is this not the tile's first stage? true; false */
     int32_t *stage_sum;           /* promoted ones: words of 64 rows of one product and stage */
     int32_t out_map[MATMUL_OUTS]; /* addresses of tensor maps */
@@ -261,6 +274,22 @@ void wgmma_range_tell(struct wgmma *s);
 void wgmma_range_hear(struct wgmma *s);
 /* Consumers, at a tile's end: computes once more what small factors are much of. */
 void wgmma_mend(struct wgmma *s);
+
+/* ---- wgmma/scales.c: consumers, of products in parts of f16 ---- */
+
+void wgmma_scales_begin(struct wgmma *s);
+void wgmma_scales_tile(struct wgmma *s);
+/* Loads the stage's. */
+void wgmma_scales_load(struct wgmma *s);
+/* Takes them for product q, when they are there: notes what its factors' words say. */
+void wgmma_scales_take(struct wgmma *s, uint32_t q);
+/* What its sums of rests are times their first parts', so far, in units of the stage's. */
+void wgmma_scale_rests(struct wgmma *s);
+/* Adds the stage's sums of 64 rows of product q to others. */
+void wgmma_scaled_add(struct wgmma *s, uint32_t q, const int32_t *sum);
+/* At a tile's end: the size of sums of which too much may be lost, an f32; is there any, or a
+ * factor that is too large? a predicate. */
+int32_t wgmma_scales_limit(struct wgmma *s, int32_t *any);
 
 /* ---- wgmma/share.c: consumers, where blocks share a tile along k ---- */
 
