@@ -160,9 +160,21 @@ static bool is_wanted(struct cg *g, const struct lower_stage *all, const struct 
     return false;
 }
 
+/* Those that the stage needs and that have fewer indices than others, which are larger. */
+static bool stores_smaller(struct cg *g, const struct lower_stage *s, const equation_list *costly,
+                           const bool *needs, bool *stored)
+{
+    uint32_t most = 0;
+    for (size_t i = 0; i < costly->n; i++)
+        most = needs[i] && costly->v[i]->nindex > most ? costly->v[i]->nindex : most;
+    for (size_t i = 0; i < costly->n; i++)
+        stored[i] = needs[i] && costly->v[i]->nindex < most;
+    return streams(g, s, costly, stored);
+}
+
 /* Which of the costly equations that the stage needs are stored best, if a strategy streams through
- * others? Those up to the least level that will do; or those that are in its way one by one. False:
- * none streams. */
+ * others? Those up to the least level that will do; or those that are in its way one by one; or the
+ * smaller ones. False: none streams. */
 static bool choose_stored(struct cg *g, const struct lower_stage *s, const equation_list *costly,
                           const uint32_t *level, const bool *needs, bool *stored)
 {
@@ -192,7 +204,7 @@ static bool choose_stored(struct cg *g, const struct lower_stage *s, const equat
             more |= fits;
         }
     }
-    return any;
+    return any || stores_smaller(g, s, costly, needs, stored);
 }
 
 /* Which of the costly equations does the stage depend on? */

@@ -73,6 +73,14 @@ void report_part_end(struct cg *g)
     k->lacks.n = 0;
 }
 
+void lower_next_step(struct cg *g, const char *entry, const struct strategy *by)
+{
+    report_part_end(g);
+    g->step++;
+    *VEC_PUSH(g->a, &g->entries) = entry;
+    report_part(g, entry, by->name, false);
+}
+
 /* ---- its launches ---------------------------------------------------------------------------- */
 
 static void report_launch(struct cg *g, const struct contract_launch *l)

@@ -490,6 +490,8 @@ static bool lower_group(struct stages *p, struct group *gr, const struct lang_sy
         return gr->is_written = split_group(p, gr, may_stream);
     else if (!how.by && !choose(p, gr, s, &how))
         return false;
+    else if (how.by && how.by->streams && part)
+        s = extend(p, gr, &how, s); /* what others need of it may be in memory now */
     if (!how.by)
         return gr->is_written = split_group(p, gr, fits);
     if (how.by == schedule_last())

@@ -73,6 +73,10 @@ struct lang_expr *naive_code(struct cg *g, const struct lower_stage *gr, uint32_
 /* body.c */
 bool body_lower(struct cg *g);
 
+/* What follows is launched behind what was lowered so far, for the same stage: a step of its own,
+ * whose first entry this is. */
+void lower_next_step(struct cg *g, const char *entry, const struct strategy *by);
+
 /* The product of a tensor's dimensions: a constant, a dimension or computed at launch; and as the
  * launch has it, for a grid. */
 struct cg_val shape_total(struct cg *g, const struct lang_symbol *t, uint32_t divide,

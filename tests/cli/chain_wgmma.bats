@@ -278,6 +278,70 @@ END
     kaio-verify --run -d cpu --check=all --fill=normal -t sm_90a -D T=f16 -D b=1 -D heads=2 -D m=70 -D n=70 -D d=64 -D e=64 "$spec"
 }
 
+# gradients NAME KEYS ROWS [SCHEDULE]: appends a spec to k.yaml of all gradients, whose sums over j and i are of these ranges
+gradients() {
+    cat >>k.yaml <<END
+---
+kernel: $1
+types: {T: [f16, bf16]}
+params:
+  {q: "in T[b, hq, m, d]", k: "in T[b, hq, n, d]", v: "in T[b, hq, n, d]", dout: "in T[b, hq, m, d]", lse: "in f32[b, hq, m]",
+   delta: "in f32[b, hq, m]", dq: "out T[b, hq, m, d]", dk: "out T[b, hq, n, d]", dv: "out T[b, hq, n, d]"}
+schedule: {mma: wgmma, order: ${4:-fixed}}
+compute: |
+  p[z,h,i,j] = exp(sum[c](q[z,h,i,c] * k[z,h,j,c]) * 0.2 - lse[z,h,i])
+  ds[z,h,i,j] = p[z,h,i,j] * (sum[c](dout[z,h,i,c] * v[z,h,j,c]) - delta[z,h,i])
+  dq[z,h,i,c] = sum[j$2](T(ds[z,h,i,j]) * k[z,h,j,c])
+  dk[z,h,j,c] = sum[i$3](T(ds[z,h,i,j]) * q[z,h,i,c])
+  dv[z,h,j,c] = sum[i$3](T(p[z,h,i,j]) * dout[z,h,i,c])
+END
+}
+
+@test "gradients: those of queries are a sum across those of keys and values" {
+    local ptxas d
+    ptxas=$(command -v ptxas || ls /usr/local/cuda/bin/ptxas 2>/dev/null) || ptxas=''
+    gradients full '' ''
+    for d in 64 128; do
+        # as many queries as keys, which have the same shape then
+        kaio-emit -t sm_90a -D T=f16 -D b=4 -D hq=16 -D m=4096 -D n=4096 -D d=$d --explain k.yaml >plan
+        grep -q "launch full  wgmma of f16, tiles 128 x 64, $d columns, and 'dq' across, by turns" plan
+        [ "$(grep -c 'launch ' plan)" = 2 ]
+        kaio-emit -t sm_90a -D T=f16 -D b=4 -D hq=16 -D m=4096 -D n=4096 -D d=$d k.yaml >k.ptx
+        grep -q 'wgmma.wait_group.sync.aligned 1' k.ptx
+        [ -n "$ptxas" ] || continue
+        "$ptxas" -v -arch=sm_90a k.ptx -o k.cubin >log 2>&1
+        # a lane's few numbers that are not of the products
+        run ! grep -E ' [1-9][0-9][0-9]+ bytes spill stores' log
+        run ! grep C75 log
+    done
+}
+
+@test "gradients: tiles that are not whole, rows without terms, added by turns and in any order" {
+    gradients causal ' in 0..i + (n - m) + 1' ' in max(0, j - (n - m))..m'
+    cases 'a: {b: 1, hq: 1, m: 70, n: 136, d: 128, lse: "@const:3"}, hidden: {b: 1, hq: 2, m: 150, n: 70, d: 64, lse: "@const:3"}'
+    gradients window ' in max(0, i - 40)..i + 1' ' in j..min(m, j + 41)' any
+    cases 'a: {b: 1, hq: 1, m: 140, n: 140, d: 64, lse: "@const:3"}'
+    gradients full '' ''
+    cases 'a: {b: 2, hq: 1, m: 65, n: 130, d: 64, lse: "@const:3"}'
+    for kernel in causal window full; do
+        kaio-emit -t sm_90a -D T=f16 -D d=64 --kernel=$kernel --explain k.yaml | grep -q "and 'dq' across"
+    done
+    run -0 kaio-verify --run -d cpu --check=all --fill=normal -t sm_90a --code=fixed -D T=f16 k.yaml
+    run -0 kaio-verify --run -d cpu --check=all --fill=normal --code=generic -t sm_90a -D T=bf16 -D d=64 --kernel=full k.yaml b=1 hq=1 m=65 n=130 lse=@const:3
+}
+
+@test "gradients: what an order is not for" {
+    gradients pairs ' in 0..i + 1' ' in j + 1..m'
+    run -2 kaio-emit -t sm_90a -D T=f16 -D d=64 --kernel=pairs k.yaml
+    [[ $output == *"'order' is for sums that several blocks add to, of which there are none"* ]]
+    gradients tiles '' '' 'any, tile: [128, 48]'
+    gradients columns '' ''
+    for kernel in tiles columns; do
+        run -2 kaio-emit -t sm_90a -D T=f16 -D d=$([ $kernel = tiles ] && echo 64 || echo 256) --kernel=$kernel k.yaml
+        [[ $output == *"'order' is for up to 128 columns and for sizes by wgmma, and stands beside 'mma: wgmma' alone"* ]]
+    done
+}
+
 # biased NAME TYPE SHAPE INDEX: appends a spec to k.yaml, of which the score has a tensor of TYPE[SHAPE] read by [INDEX]
 biased() {
     cat >>k.yaml <<END

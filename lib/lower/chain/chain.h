@@ -29,6 +29,7 @@
  *   chain/runs.c     and those that depend on what the keys are
  *   chain/running.c  which terms may be rescaled, and by what
  *   chain/products.c the products in it, as tensor cores multiply them
+ *   chain/pair.c     a sum over the rows, beside those over j
  *   chain/pack.c     the axis of rows that share right operands beside i
  *   chain/any.c      any form, without tensor cores: a warp for each row
  *   chain/rows.c     the rows that a warp has, and their ranges of j
@@ -101,6 +102,16 @@ struct chain_along {
     const struct lang_expr *e;
     bool is_sheet;
 };
+/* A sum over the rows of tiles, for each j, beside those over j for each row (chain/pair.c): its
+ * left operand is that of a column, turned, and its right one the left one of a score. */
+struct chain_across {
+    const struct chain_tensor *t; /* of the sum as a stage of its own, whose rows are j */
+    uint32_t column, score;
+    struct lang_expr
+        *from; /* where the rows of its terms begin, by j; NULL: all do with the first */
+    bool any;  /* tiles are added in any order */
+    const struct lang_symbol *sums, *added; /* temps: see chain/across.c */
+};
 struct chain_tensor {
     const struct chain_form *f;
     uint32_t i; /* which of the row's axes a tile's rows run along; f->nrow: a tile has one row */
@@ -111,6 +122,7 @@ struct chain_tensor {
     const struct lang_symbol *repairs;          /* see chain/repair.c; NULL: nothing is left out */
     uint32_t nalong;
     struct chain_along along[CHAIN_ALONG];
+    const struct chain_across *across; /* NULL: there is none */
 };
 /* e with `to` in the place of the node `from`, or of the name of that symbol. */
 struct lang_expr *chain_replaced(struct cg *g, struct lang_expr *e, const struct lang_expr *from,
@@ -130,6 +142,12 @@ const char *chain_types(struct arena *a, const struct chain_tensor *t);
  * the way. */
 bool chain_find_products(struct cg *g, const struct chain_form *f, struct chain_tensor *t,
                          struct buf *why);
+
+/* ---- chain/pair.c ---------------------------------------------------------------------------- */
+
+/* Is `of` a sum across the rows of t's tiles? */
+bool chain_find_across(struct cg *g, const struct chain_tensor *t, const struct chain_tensor *of,
+                       struct chain_across *a);
 
 /* ---- chain/pack.c ---------------------------------------------------------------------------- */
 
@@ -532,6 +550,7 @@ struct chain_options {
     uint32_t turns, overlaps; /* enum chain_choice */
     uint32_t blocks;          /* enum chain_blocks */
     uint32_t each;            /* blocks of a multiprocessor */
+    uint32_t order;           /* CHAIN_YES: any, in which blocks add to a sum */
 };
 
 struct chain_plan {
@@ -593,6 +612,20 @@ uint32_t chain_wgmma_shared(const struct chain_tensor *t, const struct chain_pla
 uint32_t chain_wgmma_threads(const struct chain_plan *p);
 struct lang_expr *chain_wgmma(struct cg *g, const struct chain_tensor *t,
                               const struct chain_plan *p, struct variant_condition *c);
+
+/* ---- chain/across.c -------------------------------------------------------------------------- */
+
+/* Is it a plan for a sum across? */
+bool chain_across_fits(const struct chain_plan *p);
+/* Makes the temps. */
+void chain_across_begin(struct cg *g, struct chain_across *a, const struct chain_plan *p);
+
+/* ---- chain/gather.c -------------------------------------------------------------------------- */
+
+/* Code for the entry that has begun, which makes outputs of the sums: its launch's grid. */
+enum { CHAIN_GATHER_BLOCK = 128 };
+struct lang_expr *chain_gather(struct cg *g, const struct chain_across *a,
+                               const struct chain_plan *p);
 
 /* ---- chain/losses.c -------------------------------------------------------------------------- */
 

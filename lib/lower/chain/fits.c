@@ -125,6 +125,8 @@ static void lay_tiles(struct chain_wgmma *k)
     k->along_at = k->at_v->bytes;
     k->at_v->bytes += chain_wgmma_along(k) * chain_wgmma_along_boxes(k) * CHAIN_ALONG_BYTES;
     chain_wgmma_lay_sheets(k);
+    if (k->t->across)
+        chain_across_lay(k);
 }
 
 /* One thread fills most stages: copies arrive there, too. */
@@ -135,6 +137,8 @@ static void count_arrivals(struct chain_wgmma *k, struct chain_store *const *all
         all[i]->arrivals[RING_FULL] = 1;
         all[i]->arrivals[RING_EMPTY] = warps;
     }
+    if (k->t->across)
+        chain_across_count(k);
     if (!k->turns)
         return;
     k->of_v.arrivals[RING_FULL] = CHAIN_TURNERS;
@@ -145,8 +149,9 @@ static void count_arrivals(struct chain_wgmma *k, struct chain_store *const *all
 /* The rings that there may be. */
 static void list(struct chain_wgmma *k, struct chain_store *all[CHAIN_STORES])
 {
-    struct chain_store *const stores[CHAIN_STORES] = {&k->of_q,   &k->of_k,      &k->of_v,
-                                                      &k->of_raw, &k->of_sheets, &k->of_item};
+    struct chain_store *const stores[CHAIN_STORES] = {
+        &k->of_q,    &k->of_k,      &k->of_v,    &k->of_raw,     &k->of_left,
+        &k->of_part, &k->of_sheets, &k->of_item, &k->of_turn[0], &k->of_turn[1]};
     memcpy(all, stores, sizeof stores);
 }
 
@@ -170,7 +175,8 @@ uint32_t chain_wgmma_lay_all(struct chain_wgmma *k)
     k->of_q.stages = k->p->queries;
     k->of_k.stages = k->of_v.stages = k->p->stages;
     k->of_raw.stages = k->turns ? k->p->stages : 0;
-    k->fetches = !k->p->own && (chain_wgmma_differs(k->t) || chain_wgmma_has_busy_ranges(k->t));
+    k->fetches = !k->p->own &&
+                 (chain_wgmma_differs(k->t) || chain_wgmma_has_busy_ranges(k->t) || k->t->across);
     k->of_item.stages = k->fetches ? ITEMS : 0;
     k->of_item.bytes = ITEM_BYTES;
     k->of_sheets.stages = k->p->sheets ? k->p->stages : 0;
@@ -534,8 +540,9 @@ static bool plan(const struct ptx_target *target, const struct chain_tensor *t,
     const uint32_t widest = want.wide ? want.wide : WIDEST;
     const uint32_t narrowest = want.wide ? want.wide : NARROWEST;
     p->high = 1;
-    p->keeps = chain_wgmma_has_busy_ranges(t) || chain_has_bytes(t) || p->sheets ? KEEPS_MORE
-                                                                                 : KEEPS;
+    const bool more = chain_wgmma_has_busy_ranges(t) || chain_has_bytes(t) || p->sheets ||
+                      t->across;
+    p->keeps = more ? KEEPS_MORE : KEEPS;
     p->stages = want.stages ? want.stages : STAGES;
     p->overlaps = want.overlaps ? want.overlaps : t->ncolumn > 1 ? CHAIN_NO : CHAIN_YES;
     p->queries = 1;

@@ -49,8 +49,11 @@ static bool shares_sheets(const struct chain_wgmma *k)
 /* Batches whose keys and values the cache has room for, no more than there are. */
 static struct cg_val near_of(struct chain_wgmma *k)
 {
-    enum { CACHE = 16 << 20 }; /* bytes, of 50 MB: blocks are not all at the same place */
+    /* Bytes, of 50 MB: blocks are not all at the same place. Those that wait for each other are,
+     * and each waits the less, the fewer are before it. */
+    enum { CACHE = 16 << 20, ACROSS = 64 << 20 };
     struct cg *g = k->g;
+    const bool by_turns = k->t->across && !k->t->across->any;
     uint32_t bytes = 0;
     for (uint32_t i = 0; i < k->t->f->nscore; i++)
         bytes += chain_wgmma_terms_of(k, i) * chain_size(&k->t->score[i], MATMUL_B);
@@ -59,7 +62,8 @@ static struct cg_val near_of(struct chain_wgmma *k)
     struct cg_val n = cg_u32(1);
     if (k->t->f->ends)
         n = extent_u32(g, extent_of(g, k->t->f->j).v);
-    n = cg_binary(g, OP_DIV, cg_u32(CACHE / bytes), cg_minmax(g, true, n, cg_u32(1)));
+    n = cg_binary(g, OP_DIV, cg_u32((by_turns ? ACROSS : CACHE) / bytes),
+                  cg_minmax(g, true, n, cg_u32(1)));
     return cg_minmax(g, true, cg_minmax(g, false, n, k->heads), cg_u32(1));
 }
 
@@ -120,14 +124,16 @@ static void find_axes(struct chain_wgmma *k, struct cg_val n)
         }
 }
 
-/* The rows of item n: those of most terms first, where ranges end later in later rows. */
+/* The rows of item n: those of most terms first, where ranges end later in later rows, or where
+ * they begin later, as those do that have a sum across. */
 static void find_item(struct chain_wgmma *k, struct cg_val item)
 {
     struct cg *g = k->g;
     struct cg_val n, tile;
     find_order(k, item, &n, &tile);
     find_axes(k, n);
-    tile = cg_binary(g, OP_SUB, cg_binary(g, OP_SUB, extent_u32(g, k->tiles.v), cg_u32(1)), tile);
+    const struct cg_val last = cg_binary(g, OP_SUB, extent_u32(g, k->tiles.v), cg_u32(1));
+    tile = k->t->across ? tile : cg_binary(g, OP_SUB, last, tile);
     k->x.block_first = cg_freeze(g, cg_mul(g, tile, chain_wgmma_block_rows(k->p)));
     k->x.first = cg_add(g, k->x.block_first, k->before);
 }
@@ -144,6 +150,21 @@ void chain_wgmma_find_tiles(struct chain_wgmma *k)
     int64_t known;
     k->count = cg_is_const(some, &known) && known ? n : cg_select(g, cg_reg(g, some), n, cg_u32(0));
     k->count = cg_freeze(g, k->count);
+}
+
+struct cg_val chain_wgmma_first_j(struct chain_wgmma *k)
+{
+    struct cg *g = k->g;
+    if (!k->t->across)
+        return k->first;
+    const struct cg_val more = cg_mul(g, cg_binary(g, OP_SUB, k->count, cg_u32(1)), k->p->wide);
+    return cg_add(g, k->first, more);
+}
+
+struct cg_val chain_wgmma_next_j(struct chain_wgmma *k, struct cg_val j, bool before)
+{
+    const bool back = before != (k->t->across != NULL);
+    return cg_binary(k->g, back ? OP_SUB : OP_ADD, j, cg_u32(k->p->wide));
 }
 
 /* Takes the next item from the counter, and leaves its number for others. */
@@ -211,6 +232,8 @@ void chain_wgmma_for_items(struct chain_wgmma *k, bool leads, void (*body)(struc
     cg_nest_varies(g, &nest, at);
     for (uint32_t i = 0; i < stores; i++)
         ring_varies(&all[i]->ring, &nest);
+    if (k->turn.g)
+        ring_varies(&k->turn, &nest);
     const struct cg_val n = cg_freeze(g, cg_value(DT_U32, at));
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_LT, n, k->items)), false, done);
     find_item(k, n);

@@ -83,7 +83,7 @@ static void produce_item(struct chain_wgmma *k)
     const size_t mark = cg_scope_open(g);
     bring(k, k->q, f->nscore, &k->of_q, k->x.block_first, cg_u32(0));
     ring_next(&k->of_q.ring);
-    const int32_t j = cg_mutable(g, k->first);
+    const int32_t j = cg_mutable(g, chain_wgmma_first_j(k));
     ring_for(&k->of_k.ring, &l, k->count);
     cg_nest_varies(g, &l.nest, j);
     if (!k->shares)
@@ -98,7 +98,7 @@ static void produce_item(struct chain_wgmma *k)
         bring(k, k->turns ? k->raw : k->v, k->t->ncolumn, of_v, cg_u32(0), here);
         ring_next(&of_v->ring);
     }
-    cg_move(g, j, cg_add(g, here, cg_u32(k->p->wide)));
+    cg_move(g, j, chain_wgmma_next_j(k, here, false));
     ring_for_end(&k->of_k.ring, &l);
     cg_scope_close(g, mark);
     cg_place(g, brought);
@@ -125,7 +125,8 @@ void chain_wgmma_begin_rings(struct chain_wgmma *k, unsigned parity)
 void chain_wgmma_produce(struct chain_wgmma *k)
 {
     struct cg *g = k->g;
-    const uint32_t others = k->turns ? cg_label(g, "turner") : g->exit;
+    const bool helps = k->turns || k->t->across;
+    const uint32_t others = helps ? cg_label(g, k->turns ? "turner" : "writer") : g->exit;
     chain_wgmma_set_registers(k, true);
     cg_jump_if(g, cg_reg(g, cg_binary(g, OP_EQ, k->warp, cg_u32(0))), false, others);
     g->exit_used = true;
@@ -135,11 +136,14 @@ void chain_wgmma_produce(struct chain_wgmma *k)
     chain_wgmma_for_items(k, true, produce_item);
     cg_scope_close(g, mark);
     cg_jump(g, g->exit);
-    if (!k->turns)
+    if (!helps)
         return;
     cg_place(g, others);
     mark = cg_scope_open(g);
-    chain_wgmma_turn(k);
+    if (k->turns)
+        chain_wgmma_turn(k);
+    else
+        chain_across_write(k);
     cg_scope_close(g, mark);
     cg_jump(g, g->exit);
 }

@@ -54,6 +54,9 @@ struct fitting {
     struct chain_tensor tensor;
     bool has_tensor;
     const char *no_tensor; /* why not */
+    /* Of a stage whose outputs have rows of two kinds these are of all but one; that one is: */
+    struct fitting *across; /* NULL: there is none */
+    struct chain_across sum;
 };
 
 enum { MOST_TERMS = 256, MOST_COLUMNS = 256 };
@@ -98,7 +101,7 @@ static bool is_likely_short(const struct chain_tensor *t)
     return !open || t->f->nrow > 1;
 }
 
-static void *fit(struct cg *g, const struct lower_stage *s, struct buf *why)
+static struct fitting *fit_one(struct cg *g, const struct lower_stage *s, struct buf *why)
 {
     struct fitting *f = ARENA_NEW(g->a, struct fitting);
     struct buf no = buf_in(g->a);
@@ -121,6 +124,54 @@ static void *fit(struct cg *g, const struct lower_stage *s, struct buf *why)
     if (why)
         buf_puts(why, f->no_tensor);
     return NULL;
+}
+
+/* The stage of the equations but number n, or of that alone. */
+static const struct lower_stage *without(struct cg *g, const struct lower_stage *s, uint32_t n,
+                                         bool alone)
+{
+    struct lower_stage *to = ARENA_NEW(g->a, struct lower_stage);
+    const struct lang_equation **eq = ARENA_ARRAY(g->a, s->n, const struct lang_equation *);
+    *to = (struct lower_stage){.eq = eq, .entry = s->entry};
+    for (uint32_t i = 0; i < s->n; i++)
+        if ((i == n) == alone)
+            eq[to->n++] = s->eq[i];
+    return to;
+}
+
+static struct fitting *fit_plain(struct cg *g, const struct lower_stage *s)
+{
+    struct fitting *f = fit_one(g, s, NULL);
+    struct buf why = buf_in(g->a);
+    const bool plain = f && f->has_tensor && !f->tensor.f->exact &&
+                       chain_wgmma_fits(g->target, &f->tensor, &why);
+    return plain ? f : NULL;
+}
+
+/* Rows of two kinds: one of the outputs is a sum across the rows of the others. */
+static struct fitting *fit_both(struct cg *g, const struct lower_stage *s)
+{
+    enum { MOST = 4 };
+    if (!ptx_target_has_wgmma(g->target) || s->n < 2 || s->n > MOST)
+        return NULL;
+    for (uint32_t n = 0; n < s->n; n++) {
+        struct fitting *others = fit_plain(g, without(g, s, n, false));
+        struct fitting *one = others ? fit_plain(g, without(g, s, n, true)) : NULL;
+        if (!one || !chain_find_across(g, &others->tensor, &one->tensor, &others->sum))
+            continue;
+        others->across = one;
+        return others;
+    }
+    return NULL;
+}
+
+/* Both together where the schedule says in which order blocks add to the same sums. Otherwise each
+ * kind of rows is by itself, which was as fast (BENCHMARKS.md), and adds nothing in memory. */
+static void *fit(struct cg *g, const struct lower_stage *s, struct buf *why)
+{
+    struct fitting *f = fit_one(g, s, why);
+    struct fitting *both = schedule_option(g, "order") ? fit_both(g, s) : NULL;
+    return both ? both : f;
 }
 
 /* ---- --explain ------------------------------------------------------------------------------- */
@@ -625,11 +676,9 @@ static bool takes_wgmma(struct cg *g, const struct fitting *f, const struct chai
     return f->has_tensor && may && chain_wgmma_fits(g->target, &f->tensor, why);
 }
 
-static bool lower(struct cg *g, void *form, const void *options)
+static bool lower_one(struct cg *g, struct fitting *f, const struct chain_options *want,
+                      struct variant_set *all)
 {
-    struct fitting *f = form;
-    const struct chain_options *want = options;
-    struct variant_set all = {.s = f->form.stage};
     explain_form(g, f);
     struct buf why = buf_in(g->a);
     if ((want->mma == CHAIN_BY_SYNC || want->mma == CHAIN_BY_WGMMA) && !f->has_tensor)
@@ -647,16 +696,136 @@ static bool lower(struct cg *g, void *form, const void *options)
         chain_repair_begin(g, &f->tensor);
     if (skips && f->skipped.runs && !lower_runs(g, f))
         return false;
-    if (by_tensor && !lower_tensor(g, &f->tensor, want, by_wgmma, &all))
+    if (by_tensor && !lower_tensor(g, &f->tensor, want, by_wgmma, all))
         return false;
-    if (!all.done && !lower_any(g, &f->form, &all))
+    if (!all->done && !lower_any(g, &f->form, all))
         return false;
     return !skips || lower_repair(g, &f->tensor, f->form.stage);
+}
+
+/* ---- rows of two kinds ----------------------------------------------------------------------- */
+
+/* The plan for all outputs together; false: there is none, or the schedule says another. Where it
+ * does not say wgmma, sizes must be such that it is worth it. */
+static bool plan_both(struct cg *g, struct fitting *f, const struct chain_options *want,
+                      struct chain_plan *p)
+{
+    const struct chain_options known = {.mma = want->mma, .order = want->order};
+    const bool said = memcmp(&known, want, sizeof known) != 0;
+    struct chain_tensor *t = &f->tensor;
+    int64_t never;
+    if (said || is_any_open(t) || (want->mma && want->mma != CHAIN_BY_WGMMA))
+        return false;
+    t->across = &f->sum;
+    *p = (struct chain_plan){.columns = chain_columns(t, MOST_COLUMNS),
+                             .wide = CHAIN_GROUP_ROWS,
+                             .overlaps = CHAIN_NO,
+                             .turns = CHAIN_NO};
+    for (uint32_t k = 0; k < t->f->nscore; k++) {
+        const uint32_t terms = chain_terms(&t->score[k], MOST_TERMS);
+        p->terms = terms > p->terms ? terms : p->terms;
+    }
+    bool good = chain_wgmma_plan(g->target, t, p) && chain_across_fits(p);
+    if (good && !want->mma)
+        p->few = when_wgmma(g, t, want, MOST_TERMS, p);
+    if (!good || (p->few && lang_const_int(p->few, &never) && !never))
+        t->across = NULL;
+    return t->across;
+}
+
+/* The entry for all outputs; c: when it is taken. */
+static bool lower_across(struct cg *g, struct fitting *f, const struct chain_plan *p,
+                         struct variant_set *all, struct variant_condition *c)
+{
+    const struct chain_tensor *t = &f->tensor;
+    const uint32_t threads = chain_wgmma_threads(p);
+    cg_dynamic(g); /* in front of what variant_drop() takes away */
+    variant_begin(g, all, "both", threads);
+    cg_at(g, t->f->stage->eq[0]->span);
+    if (p->few)
+        variant_require(c, p->few);
+    chain_across_begin(g, &f->sum, p);
+    struct lang_expr *grid = chain_wgmma(g, t, p, c);
+    if (c->never) {
+        variant_drop(g, all);
+        return true;
+    }
+    g->shared_bytes = lx_int(g->a, chain_wgmma_shared(t, p));
+    lower_tell(
+        g, &(struct lower_entry){
+               .name = g->func->name,
+               .how = arena_printf(
+                   g->a, "wgmma of %s, tiles %u x %u, %u columns, and '%s' across, %s",
+                   chain_types(g->a, t), p->warps * 16, p->wide, p->columns,
+                   f->across->form.out[0].eq->sym->name, f->sum.any ? "in any order" : "by turns"),
+               .when = variant_when_text(c),
+               .multiplies = arena_printf(g->a, "wgmma of %s", chain_types(g->a, t)),
+               .ns = chain_cost_wgmma(g->target, t, p)});
+    variant_end(g, all, c, grid, threads);
+    chain_tell_losses(g, t, p);
+    return !g->failed;
+}
+
+/* The entry behind it, which makes the output of the sum across. */
+static bool lower_gather(struct cg *g, struct fitting *f, const struct chain_plan *p,
+                         struct variant_set *all, const struct variant_condition *c)
+{
+    struct chain_plan steps = *p;
+    variant_begin(g, all, "gather", CHAIN_GATHER_BLOCK);
+    cg_at(g, f->across->form.stage->eq[0]->span);
+    struct lang_expr *grid = chain_gather(g, &f->sum, p);
+    lower_tell(g, &(struct lower_entry){.name = g->func->name,
+                                        .how = "from the sums in memory",
+                                        .when = variant_when_text(c)});
+    variant_end(g, all, c, grid, CHAIN_GATHER_BLOCK);
+    steps.wide = p->warps * 16;
+    chain_tell_losses(g, &f->across->tensor, &steps);
+    return !g->failed;
+}
+
+/* All outputs by one entry where its sizes are; otherwise each kind of rows by its own. */
+static bool lower_both(struct cg *g, struct fitting *f, const struct chain_options *want)
+{
+    struct lower_stage *one = ARENA_NEW(g->a, struct lower_stage);
+    struct variant_condition c = variant_condition(g);
+    struct chain_plan p;
+    const struct lower_stage *s = f->across->form.stage;
+    *one = *s;
+    one->entry = lower_entry_name(g, arena_printf(g->a, "%s_gather", s->eq[0]->sym->name));
+    f->across->form.stage = one;
+    struct variant_set all = {.s = f->form.stage}, rest = {.s = one};
+    f->sum.any = want->order == CHAIN_YES;
+    if (!plan_both(g, f, want, &p))
+        return cg_error(
+            g, schedule_span(g, "order"),
+            "'order' is for up to 128 columns and for sizes by wgmma, and stands beside "
+            "'mma: wgmma' alone");
+    if (!lower_across(g, f, &p, &all, &c))
+        return false;
+    f->tensor.across = NULL;
+    if (!all.done && !lower_one(g, f, want, &all))
+        return false;
+    lower_next_step(g, one->entry, &chain_strategy);
+    if (!c.never && !lower_gather(g, f, &p, &rest, &c))
+        return false;
+    return rest.done || lower_one(g, f->across, want, &rest);
+}
+
+static bool lower(struct cg *g, void *form, const void *options)
+{
+    struct fitting *f = form;
+    const struct chain_options *want = options;
+    struct variant_set all = {.s = f->form.stage};
+    if (want->order && !f->across)
+        return cg_error(g, schedule_span(g, "order"),
+                        "'order' is for sums that several blocks add to, of which there are none");
+    return f->across ? lower_both(g, f, want) : lower_one(g, f, want, &all);
 }
 
 static const struct option_word by[] = {
     {"none", CHAIN_BY_NONE}, {"sync", CHAIN_BY_SYNC}, {"wgmma", CHAIN_BY_WGMMA}, {NULL, 0}};
 static const struct option_word yes_no[] = {{"yes", CHAIN_YES}, {"no", CHAIN_NO}, {NULL, 0}};
+static const struct option_word orders[] = {{"any", CHAIN_YES}, {"fixed", CHAIN_NO}, {NULL, 0}};
 static const struct option_word blocks[] = {
     {"multiprocessors", CHAIN_BLOCKS_ALL}, {"tiles", CHAIN_BLOCKS_TILES}, {NULL, 0}};
 #define AT(member) offsetof(struct chain_options, member)
@@ -675,6 +844,8 @@ static const struct strategy_option options[] = {
     {"blocks", OPTION_WORD, 0, 0, AT(blocks), "blocks that take tiles by turns, by wgmma",
      .words = blocks},
     {"each", OPTION_NUMBER, 1, 4, AT(each), "blocks on each multiprocessor, by wgmma"},
+    {"order", OPTION_WORD, 0, 0, AT(order), "in which blocks add to the same sums, by wgmma",
+     .words = orders},
 };
 
 const struct strategy chain_strategy = {

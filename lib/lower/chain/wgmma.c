@@ -371,6 +371,7 @@ static void apart_tile(struct chain_wgmma *k, bool masked)
             }
             have = want;
             chain_tile_column_words(&k->x, n, here, k->score, masked);
+            chain_across_give(k, n);
             wgmma_fence(k->g);
             multiply_columns(k, n, 0);
             wgmma_commit(k->g);
@@ -380,6 +381,7 @@ static void apart_tile(struct chain_wgmma *k, bool masked)
     chain_wgmma_leave_sheets(k);
     if (have < nscore)
         wait_scores(k, have, nscore, sent);
+    chain_across_take(k, false);
     end_columns(k);
 }
 
@@ -428,7 +430,7 @@ static void next_tiles(struct chain_wgmma *k)
         cg_mutable(g, overlaps ? cg_binary(g, OP_SUB, k->count, cg_u32(1)) : k->count);
     const int32_t more = cg_new(g, DT_BOOL);
     struct cg_nest nest;
-    cg_move(g, k->j, overlaps ? k->first : cg_binary(g, OP_SUB, k->first, cg_u32(k->p->wide)));
+    cg_move(g, k->j, overlaps ? k->first : chain_wgmma_next_j(k, chain_wgmma_first_j(k), true));
     cg_place(g, head);
     cg_loop_head(g);
     const size_t mark = cg_scope_open(g);
@@ -437,7 +439,7 @@ static void next_tiles(struct chain_wgmma *k)
     PTX(&g->b, "setp.ne.s32", ptx_r(more), ptx_r(rest), ptx_imm(0));
     cg_jump_if(g, more, false, end);
     CG_ASSIGN(g, rest, "sub.s32", ptx_r(rest), ptx_imm(1));
-    CG_ASSIGN(g, k->j, "add.s32", ptx_r(k->j), ptx_imm(k->p->wide));
+    CG_ASSIGN(g, k->j, k->t->across ? "sub.s32" : "add.s32", ptx_r(k->j), ptx_imm(k->p->wide));
     either_tile(k);
     cg_jump(g, head);
     cg_nest_close(g, &nest);
@@ -464,6 +466,7 @@ static void consume_item(struct chain_wgmma *k)
     if (k->p->overlaps == CHAIN_YES)
         first_tile(k);
     next_tiles(k);
+    chain_across_take(k, true);
     chain_wgmma_give_back(&k->of_q);
     if (k->p->overlaps == CHAIN_YES) {
         ring_wait(&k->of_v.ring, RING_FULL);
@@ -527,6 +530,7 @@ static void consume(struct chain_wgmma *k)
         k->of_sheets.release = ring_release_here(&k->of_sheets.ring);
     if (k->p->turns == CHAIN_YES)
         begin_turns(k);
+    chain_across_consume(k);
     chain_wgmma_for_items(k, false, consume_item);
 }
 

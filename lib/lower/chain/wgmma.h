@@ -4,6 +4,8 @@
  *   chain/items.c    the rows that a block takes
  *   chain/load.c     the producer
  *   chain/turn.c     those that turn v, of 8 bits
+ *   chain/across.c   a sum across the others, and those that write it
+ *   chain/gather.c   the launch that makes an output of that
  *   chain/sheets.c   what is read along j, beside products
  *   chain/wgmma.c    those that multiply
  */
@@ -37,7 +39,8 @@ struct chain_store {
     uint32_t bytes, stages;
     uint32_t arrivals[2];
 };
-enum { CHAIN_STORES = 6 };
+/* Warpgroups that have a part of a sum across, at most. */
+enum { CHAIN_PARTS_ACROSS = 2, CHAIN_STORES = 8 + CHAIN_PARTS_ACROSS };
 
 /* A sheet's tile (chain/along.c): of a stage of the sheets'. */
 struct chain_sheet {
@@ -79,6 +82,14 @@ struct chain_wgmma {
      * is; and what those are rescaled by then. */
     int32_t *part[CHAIN_COLUMNS];
     int32_t held[CHAIN_COLUMNS][CHAIN_ROWS];
+    /* Where there is a sum across (chain/across.c): its left operand's tiles, and each warpgroup's
+     * part of its sums, with the registers of one, mutable. Writers write parts by turns: of those
+     * there are barriers, at which a warpgroup stands at the turn of its part before. */
+    struct chain_store of_left, of_part, of_turn[CHAIN_PARTS_ACROSS];
+    struct ring turn;
+    struct wgmma_layout left;
+    int32_t *part_sum;
+    int32_t until; /* u32, mutable: of a writer, tiles up to its next, with that */
 };
 
 /* ---- chain/fits.c ---------------------------------------------------------------------------- */
@@ -125,6 +136,23 @@ void chain_wgmma_find_along(struct chain_wgmma *k);
 void chain_wgmma_take_sheets(struct chain_wgmma *k);
 void chain_wgmma_leave_sheets(struct chain_wgmma *k);
 
+/* ---- chain/across.c -------------------------------------------------------------------------- */
+
+/* Columns of a warpgroup's part. */
+uint32_t chain_across_columns(const struct chain_plan *p);
+void chain_across_lay(struct chain_wgmma *k);
+void chain_across_count(struct chain_wgmma *k);
+/* The number of a batch's first tile of 64 j, of the sums in memory. row: of axes but i. */
+struct cg_val chain_across_first(struct cg *g, const struct chain_form *f, uint32_t i,
+                                 const struct cg_val *row, const struct lang_symbol *j);
+/* By consumers; all do nothing where there is no sum across: begins; has made words of the column;
+ * in each tile, once its sums are sent; after the last, before rows' tiles are given back. */
+void chain_across_consume(struct chain_wgmma *k);
+void chain_across_give(struct chain_wgmma *k, uint32_t column);
+void chain_across_take(struct chain_wgmma *k, bool is_last);
+/* Threads of the producer's warps but the first come. */
+void chain_across_write(struct chain_wgmma *k);
+
 /* ---- chain/items.c --------------------------------------------------------------------------- */
 
 /* Do rows of the same batch have different ranges? */
@@ -135,6 +163,10 @@ bool chain_wgmma_has_busy_ranges(const struct chain_tensor *t);
 void chain_wgmma_count_items(struct chain_wgmma *k);
 /* Finds the tiles of j that have terms of the item's rows. */
 void chain_wgmma_find_tiles(struct chain_wgmma *k);
+/* Where the first of these begins that is taken, and the one that follows, or was before: the last
+ * ones come first where there is a sum across. */
+struct cg_val chain_wgmma_first_j(struct chain_wgmma *k);
+struct cg_val chain_wgmma_next_j(struct chain_wgmma *k, struct cg_val j, bool before);
 /* The block's items one after the other: .x has where their rows are. leads: the warp is the one
  * that takes them from the counter. */
 void chain_wgmma_for_items(struct chain_wgmma *k, bool leads, void (*body)(struct chain_wgmma *k));
