@@ -130,12 +130,12 @@ END
 }
 
 @test "the tuner tries tiles of a chain that have room, each code once" {
-    local sizes='b=1 hq=2 m,n=4096 d,e=128'
+    local shapes='b=1 hq=2 m,n=4096 d,e=128'
     attention causal "${plain[@]}" 'j <= i + (n - m) ? R : -inf' ''
     sed -i '/^schedule/d' k.yaml
-    run -0 kaio-bench --dry-run --tune -t sm_90a -D T=f16 k.yaml w=0 $sizes
+    run -0 kaio-bench --dry-run --tune -t sm_90a -D T=f16 k.yaml w=0 $shapes
     [[ $output == *'{strategy: chain, mma: wgmma, tile: [128, 128]}'* && $output != *'tile: [128, 256]'* ]]
-    run -0 kaio-bench --dry-run --tune -t sm_80 -D T=f16 k.yaml w=0 $sizes
+    run -0 kaio-bench --dry-run --tune -t sm_80 -D T=f16 k.yaml w=0 $shapes
     [[ $output == *'{strategy: chain, mma: sync, tile: [128, 32], warps: 8}'* && $output != *wgmma* ]]
     run -0 kaio-bench --dry-run --tune -t sm_90a -D T=f16 k.yaml w=0 b=1 hq=2 m=1 n=4096 d,e=128
     [[ $output == *'tile: [32, 32], warps: 2, split: 8}'* && $output != *wgmma* ]]

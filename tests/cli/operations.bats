@@ -24,7 +24,7 @@ setup() {
 
 @test "no operation is naive at the published sizes, fixed or open" {
     local some=()
-    [ -z "${KAIO_QUICK-}" ] || some=(--op=transposed,attention)
+    [ -z "${KAIO_QUICK-}" ] || some=("--op=transposed,attention")
     run -0 operations --strategies --open "${some[@]}"
     [ -n "${KAIO_QUICK-}" ] || [ "${#lines[@]}" = 200 ]
     [[ $output != *naive* ]]
