@@ -337,7 +337,7 @@ END
     gradients tiles '' '' 'any, tile: [128, 48]'
     gradients columns '' ''
     for kernel in tiles columns; do
-        run -2 kaio-emit -t sm_90a -D T=f16 -D d=$([ $kernel = tiles ] && echo 64 || echo 256) --kernel=$kernel k.yaml
+        run -2 kaio-emit -t sm_90a -D T=f16 -D "d=$([ $kernel = tiles ] && echo 64 || echo 256)" --kernel=$kernel k.yaml
         [[ $output == *"'order' is for up to 128 columns and for sizes by wgmma, and stands beside 'mma: wgmma' alone"* ]]
     done
 }
