@@ -137,8 +137,20 @@ static bool wants_color(int fd)
     return !(no && *no) && term && strcmp(term, "dumb") != 0 && isatty(fd);
 }
 
+/* A stack grows as it is used, and a process that finds no room for that ends without a word: what
+ * the programs need is taken while there is some. From its end on, as a stack grows. */
+static void take_stack(void)
+{
+    enum { STACK = 256 * 1024, PAGE = 4096 };
+    char room[STACK];
+    volatile char *last = room + STACK - 1;
+    for (size_t i = 0; i < STACK; i += PAGE)
+        *(last - i) = 0;
+}
+
 void cli_begin(struct cli *cli, const struct cli_program *program, int argc, char **argv)
 {
+    take_stack();
     occupy(STDIN_FILENO, O_WRONLY);
     occupy(STDOUT_FILENO, O_RDONLY);
     occupy(STDERR_FILENO, O_WRONLY);

@@ -112,23 +112,6 @@ static struct lang_expr *one(struct compiler *c, const struct lang_expr *e)
     return to;
 }
 
-/* A divisor where it makes more of what it divides. One that is large, as the total of a softmax,
- * may come after the sum, so that the sum is of more. */
-static struct lang_expr *small(struct compiler *c, struct lang_expr *e)
-{
-    struct lang_expr *to = ARENA_NEW(c->p->arena, struct lang_expr);
-    *to = (struct lang_expr){.kind = E_CALL,
-                             .type = DT_F64,
-                             .span = e->span,
-                             .fn = FN_MIN,
-                             .name = lang_builtin_name(FN_MIN),
-                             .nargs = 2};
-    to->args = ARENA_ARRAY(c->p->arena, 2, struct lang_expr *);
-    to->args[0] = e;
-    to->args[1] = one(c, e);
-    return to;
-}
-
 static struct lang_expr *bare(struct compiler *c, struct lang_expr *e);
 
 static struct lang_expr *bare_or_it(struct compiler *c, struct lang_expr *e)
@@ -151,8 +134,6 @@ static struct lang_expr *bare(struct compiler *c, struct lang_expr *e)
         return x ? x : y;
     if (!x && !y)
         return NULL;
-    if (y && e->kind == E_BINARY && e->op == OP_DIV)
-        y = small(c, y);
     return wide(c, e, x ? x : one(c, e), y ? y : one(c, e));
 }
 

@@ -232,9 +232,10 @@ static bool known_range(const struct lang_expr *e, int64_t *low, int64_t *high)
  * instructions, not twenty. Of threads that compute nothing an index may be somewhat larger. */
 static struct cg_val narrowed(struct cg *g, const struct lang_expr *e, struct cg_val x)
 {
+    enum { MOST_HEIGHT = 24 }; /* each of nested divisions asks for all below it */
     int64_t low, high;
     if (x.type != DT_I64 || x.narrow != CG_FULL || x.op.kind != PTX_O_REG ||
-        !known_range(e, &low, &high) || low < 0 || high > INT32_MAX / 2)
+        e->height > MOST_HEIGHT || !known_range(e, &low, &high) || low < 0 || high > INT32_MAX / 2)
         return x;
     x = cg_value(DT_I64, CG(g, PTX_B32, "cvt.u32.u64", x.op));
     x.narrow = CG_U32;

@@ -114,11 +114,12 @@ struct figures {
     double byte_tile_clocks; /* beside that of products of 8 bits: 1024^3 of e4m3 took 5.70 us in
                                 two turns of 64 x 64 and 4.98 in one of 64 x 128, of int8 5.27 and
                                 5.03 */
-    double wide_store;   /* of int8, the part that shows of the time in which HBM takes what results
-                            of 32 bits have beyond those of 16: all blocks store at once. 4096^3 took
-                            114 us in tiles of 128 x 256 and 95 in such of 128 x 128 by turns */
-    double sum_clocks;   /* of each sum on its way out, by 128 lanes */
-    double patch_clocks; /* beside that, of each sum that goes through patches */
+    /* of int8, the part that shows of the time in which HBM takes what results of 32 bits have
+     * beyond those of 16: all blocks store at once. 4096^3 took 114 us in tiles of 128 x 256 and 95
+     * in such of 128 x 128 by turns */
+    double wide_store;
+    double sum_clocks;    /* of each sum on its way out, by 128 lanes */
+    double patch_clocks;  /* beside that, of each sum that goes through patches */
     double weight_clocks; /* of each instruction of the epilogue, by 128 lanes */
     double meet_clocks;   /* of an exchange of sums between blocks that share a tile */
     double join_bytes;    /* bytes of such sums in a clock */
