@@ -5,7 +5,7 @@
 #include "lang/launch.h"
 #include "spec/spec.h"
 
-enum { MOST_RANK = 8, MOST_INDICES = 8, MOST_TIMES = 8 };
+enum { MOST_RANK = 8, MOST_TIMES = 8 };
 
 /* An axis of a buffer or an intermediate. */
 struct place {
@@ -220,7 +220,8 @@ static void check_node(struct regroup *r, const struct lang_expr *e)
             r->refused |= !find_in_run(r, e->args[i], &p);
     for (uint32_t i = 0; e->kind == E_REDUCE && i < e->nindex; i++) {
         const struct lang_symbol *k = e->index[i];
-        r->refused |= member_of(r, k) && (e->reduce == RED_ARGMAX || e->reduce == RED_ARGMIN);
+        r->refused |= member_of(r, k) && (e->nindex >= MOST_RANK || e->reduce == RED_ARGMAX ||
+                                          e->reduce == RED_ARGMIN);
         for (size_t m = 0; m < r->members.n; m++) {
             struct lang_symbol *const index = (struct lang_symbol *)r->members.v[m].index;
             r->refused |= inspect_mentions(k->dims[0], 1, &index) ||
