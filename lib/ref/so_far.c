@@ -184,10 +184,12 @@ bool ref_so_far(struct frame *f, const struct reduce *r, struct acc *a, const ui
     ref_loop_range(f, &r->loop[0], mask, a, &g);
     memcpy(rest, mask, LANES);
     for (int l = 0; l < LANES && !f->failed; l++) {
-        if (mask[l] != LANE_ON || a->es[l] == INFINITY || g.hi[l] - g.lo[l] < 2 * REF_STEP)
+        int64_t terms; /* more than i64 has are none that memory has */
+        if (mask[l] != LANE_ON || a->es[l] == INFINITY ||
+            __builtin_sub_overflow(g.hi[l], g.lo[l], &terms) || terms < 2 * REF_STEP)
             continue;
         const int64_t base = r->so_far == REF_GROWS ? g.lo[l] : g.hi[l];
-        if (go_on(f, r, a, l, base, g.hi[l] - g.lo[l]))
+        if (go_on(f, r, a, l, base, terms))
             rest[l] = LANE_OFF;
     }
     return mask_any(rest);
