@@ -640,7 +640,7 @@ in_f16() {
             'tile: [128, 128, 64], cluster: 1, split: 2'; do
             in_f16 $layout "$schedule"
             # shellcheck disable=SC2086
-            run -0 kaio-verify --run -d cpu --check --code=fixed $fills -t sm_90a k.yaml m=136 n=200 k=136
+            run -0 kaio-verify --run -d cpu --check --code=fixed ${fills% --code=generic} -t sm_90a k.yaml m=136 n=200 k=136
         done
     done
     # parts are copied as they lie, both at once; rests' products come first, and are scaled down in between
