@@ -37,6 +37,7 @@ struct stages {
     bool used;  /* the schedule's options were read by a strategy that takes them */
     bool aside; /* what is computed now is none of what the schedule speaks of */
     equation_list turned;
+    size_t views; /* homes that symbols had before anything was stored: of the same memory */
     unsigned depth;
 };
 
@@ -677,7 +678,9 @@ static bool lower_rest(struct stages *p)
     const size_t first = g->contract->launches.n;
     p->groups = group_outputs(g);
     g->is_rest = true;
-    g->homes.n = 0;
+    g->homes.n = p->views;
+    for (size_t i = 0; i < p->views; i++) /* what the others store is not there for these sizes */
+        g->homes.v[i].is_stored = g->homes.v[i].sym->mode == MODE_IN;
     lower_explain(g, "%s: where not %s\n", g->spec->name, lang_expr_text(g->a, g->covered));
     if (!lower_groups(p))
         return false;
@@ -692,7 +695,7 @@ bool stages_lower(struct cg *g)
 {
     bool good, done = false;
     regroup_axes(g);
-    struct stages p = {.g = g, .groups = group_outputs(g)};
+    struct stages p = {.g = g, .groups = group_outputs(g), .views = g->homes.n};
     explain_equations(g);
     narrow_reductions(g);
     lift_reductions(g);
