@@ -90,6 +90,33 @@ static int32_t sum_up(struct matmul *m, uint32_t q, struct cg_val row, struct cg
     return total;
 }
 
+/* A loop over the sums that are left; who is in it jumps to its head for the next one. */
+struct mending {
+    uint32_t head, done;
+    struct cg_nest nest;
+    size_t mark;
+};
+
+static void open_mending(struct cg *g, struct mending *l, int32_t doubtful)
+{
+    l->head = cg_label(g, "mend");
+    l->done = cg_label(g, "mended");
+    cg_place(g, l->head);
+    cg_loop_head(g);
+    l->mark = cg_scope_open(g);
+    cg_nest_open(g, &l->nest, NULL);
+    cg_nest_varies(g, &l->nest, doubtful);
+}
+
+static void close_mending(struct cg *g, struct mending *l)
+{
+    cg_jump(g, l->head);
+    cg_nest_close(g, &l->nest);
+    cg_scope_close(g, l->mark);
+    cg_place(g, l->done);
+    cg_loop_head(g);
+}
+
 /* Computes the sums of product q, from its word `first` on, whose bits are set in `doubtful`. */
 static void mend_own(struct matmul *m, const struct matmul_mend *d, uint32_t q, uint32_t first,
                      uint32_t n, int32_t doubtful)
@@ -97,33 +124,24 @@ static void mend_own(struct matmul *m, const struct matmul_mend *d, uint32_t q, 
     struct cg *g = m->g;
     int32_t *const sum = d->sum + (size_t)q * d->words + first;
     const int32_t next = cg_new(g, DT_U32);
-    const uint32_t head = cg_label(g, "mend"), done = cg_label(g, "mended");
-    struct cg_nest nest;
+    struct mending l;
     struct cg_val row, col;
-    cg_place(g, head);
-    cg_loop_head(g);
-    const size_t mark = cg_scope_open(g);
-    cg_nest_open(g, &nest, NULL);
-    cg_nest_varies(g, &nest, doubtful);
+    open_mending(g, &l, doubtful);
     const struct cg_val left = cg_value(DT_U32, doubtful);
-    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_NE, left, cg_u32(0))), false, done);
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_NE, left, cg_u32(0))), false, l.done);
     PTX(&g->b, "bfind.u32", ptx_r(next), ptx_r(doubtful));
     const struct cg_val at = cg_freeze(g, cg_value(DT_U32, next));
     const struct cg_val bit = cg_binary(g, OP_SHL, cg_u32(1), at);
     cg_move(g, doubtful, cg_binary(g, OP_XOR, left, bit));
     d->place(d->of, q, cg_add(g, at, cg_u32(first)), &row, &col);
-    cg_jump_if(g, is_inside(m, row, col), false, head);
+    cg_jump_if(g, is_inside(m, row, col), false, l.head);
     const int32_t total = sum_up(m, q, row, col, false);
     for (uint32_t w = 0; w < n; w++) {
         const int32_t is = cg_new(g, DT_BOOL);
         PTX(&g->b, "setp.eq.u32", ptx_r(is), cg_op(g, at), ptx_imm(w));
         CG_ASSIGN(g, sum[w], "selp.f32", ptx_r(total), ptx_r(sum[w]), ptx_r(is));
     }
-    cg_jump(g, head);
-    cg_nest_close(g, &nest);
-    cg_scope_close(g, mark);
-    cg_place(g, done);
-    cg_loop_head(g);
+    close_mending(g, &l);
 }
 
 /* Of all of a warp's lanes. */
@@ -151,18 +169,13 @@ static void mend_together(struct matmul *m, const struct matmul_mend *d, uint32_
     int32_t *const sum = d->sum + (size_t)q * d->words + first;
     const int32_t some = cg_new(g, DT_BOOL), all = cg_new(g, DT_U32), whose = cg_new(g, DT_U32);
     const int32_t next = cg_new(g, DT_U32);
-    const uint32_t head = cg_label(g, "mend"), done = cg_label(g, "mended");
-    struct cg_nest nest;
+    struct mending l;
     struct cg_val row, col;
-    cg_place(g, head);
-    cg_loop_head(g);
-    const size_t mark = cg_scope_open(g);
-    cg_nest_open(g, &nest, NULL);
-    cg_nest_varies(g, &nest, doubtful);
+    open_mending(g, &l, doubtful);
     PTX(&g->b, "setp.ne.u32", ptx_r(some), ptx_r(doubtful), ptx_imm(0));
     PTX(&g->b, "vote.sync.ballot.b32", ptx_r(all), ptx_r(some), ptx_imm(-1));
     const struct cg_val lanes = cg_freeze(g, cg_value(DT_U32, all));
-    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_NE, lanes, cg_u32(0))), false, done);
+    cg_jump_if(g, cg_reg(g, cg_binary(g, OP_NE, lanes, cg_u32(0))), false, l.done);
     PTX(&g->b, "bfind.u32", ptx_r(whose), ptx_r(all));
     const struct cg_val owner = cg_freeze(g, cg_value(DT_U32, whose));
     const struct cg_val left = of_lane(g, cg_value(DT_U32, doubtful), whose);
@@ -176,18 +189,14 @@ static void mend_together(struct matmul *m, const struct matmul_mend *d, uint32_
     d->place(d->of, q, cg_add(g, at, cg_u32(first)), &row, &col);
     row = cg_index(g, of_lane(g, cg_convert(g, row, DT_U32), whose));
     col = cg_index(g, of_lane(g, cg_convert(g, col, DT_U32), whose));
-    cg_jump_if(g, is_inside(m, row, col), false, head);
+    cg_jump_if(g, is_inside(m, row, col), false, l.head);
     const struct cg_val total = over_lanes(g, sum_up(m, q, row, col, true));
     for (uint32_t w = 0; w < n; w++) {
         const int32_t is = cg_new(g, DT_BOOL);
         PTX(&g->b, "setp.eq.and.u32", ptx_r(is), cg_op(g, at), ptx_imm(w), ptx_r(is_mine));
         CG_ASSIGN_IF(g, is, sum[w], "mov.f32", cg_op(g, total));
     }
-    cg_jump(g, head);
-    cg_nest_close(g, &nest);
-    cg_scope_close(g, mark);
-    cg_place(g, done);
-    cg_loop_head(g);
+    close_mending(g, &l);
 }
 
 /* Computes those of n sums of product q, from its word `first` on, that are below the limit. */

@@ -77,8 +77,9 @@ static int32_t sum_inside(struct mma *s, uint32_t q, uint32_t w)
     if (s->m->whole_rows && s->m->whole_cols)
         return sum;
     mma_place_of(s, q, cg_u32(w), &row, &col);
-    const struct cg_val is =
-        cg_binary(g, OP_LAND, cg_binary(g, OP_LT, row, s->m->m), cg_binary(g, OP_LT, col, s->m->n));
+    const struct cg_val is_col = cg_binary(g, OP_LT, col, s->m->n);
+    const struct cg_val is_row = cg_binary(g, OP_LT, row, s->m->m);
+    const struct cg_val is = cg_binary(g, OP_LAND, is_row, is_col);
     PTX(&g->b, "selp.f32", ptx_r(inside), ptx_r(sum), ptx_immf32(0x1.fffffep127f),
         ptx_r(cg_reg(g, is)));
     return inside;
