@@ -158,8 +158,9 @@ static void take_pieces(struct mma *s, const struct sweep *w, struct cg_val piec
         const struct cg_val at = cg_index(g, w->along_k ? n : along);
         const struct cg_val k = cg_index(g, w->along_k ? along : n);
         const int32_t exists = i ? cg_reg(g, cg_binary(g, OP_LT, n, w->rows)) : -1;
-        matmul_fetch(s->m, w->operand, cg_binary(g, OP_ADD, w->first, at),
-                     cg_binary(g, OP_ADD, from, k), w->lanes, exists, v[i]);
+        const struct cg_val term = cg_binary(g, OP_ADD, from, k);
+        const struct cg_val across = cg_binary(g, OP_ADD, w->first, at);
+        matmul_fetch(s->m, w->operand, across, term, w->lanes, exists, v[i]);
     }
     for (uint32_t i = 0; i < AHEAD; i++)
         take_least(s, w, v[i]);
