@@ -2,6 +2,7 @@
 #include <config.h>
 
 #include "run/job.h"
+#include "run/keep.h"
 
 #include <inttypes.h>
 
@@ -24,6 +25,10 @@ enum device_status job_allocate(struct job *j, struct job_set *s)
         struct run_param *p = run_buffer(r, i);
         if (!run_is_buffer(p))
             continue;
+        if (p->kept && !run_is_output(p)) {
+            s->address[i] = keep_address(p->kept);
+            continue;
+        }
         bool temp = i >= r->nparam;
         struct device_label label = {.name = p->sym->name,
                                      .type = run_type_text(r, p),
@@ -36,6 +41,8 @@ enum device_status job_allocate(struct job *j, struct job_set *s)
         status = j->ops->alloc(j->dev, p->host.bytes + 2 * (uint64_t)j->opt.guard, &label,
                                &s->base[i], r->d);
         s->address[i] = s->base[i] + j->opt.guard;
+        if (status == DEVICE_OK)
+            status = keep_label(r, j->ops, j->dev, s->base[i], &label);
     }
     return status;
 }
@@ -69,9 +76,12 @@ enum device_status job_upload(struct job *j, struct job_set *s)
             if (status == DEVICE_OK)
                 status = fill(j, s->address[i] + p->host.bytes, j->opt.guard, PATTERN);
         }
-        if (status != DEVICE_OK || p->host.bytes == 0)
+        if (status != DEVICE_OK || p->host.bytes == 0 || (p->kept && !run_is_output(p)))
             continue;
-        if (p->host.data)
+        if (p->kept)
+            status = j->ops->copy(j->dev, s->address[i], keep_address(p->kept), p->host.bytes, NULL,
+                                  j->r->d);
+        else if (p->host.data)
             status = j->ops->write(j->dev, s->address[i], p->host.data, p->host.bytes, j->r->d);
         else
             status =
@@ -176,11 +186,20 @@ enum device_status job_launch(struct job *j, const struct plan *plan, struct run
     return status;
 }
 
+/* Inputs that are to be kept are not given back with the others. */
+static void keep_inputs(struct job *j, struct job_set *s)
+{
+    for (size_t i = 0; i < j->r->nparam; i++)
+        if (run_is_input(&j->r->param[i]) && s->base[i] == s->address[i] &&
+            keep_buffer(j->r, &j->r->param[i], s->base[i]))
+            s->base[i] = 0;
+}
+
 static bool inputs_given(struct run *r)
 {
     bool good = true;
     for (size_t i = 0; i < r->nparam; i++)
-        if (run_is_input(&r->param[i]) && !r->param[i].host.data)
+        if (run_is_input(&r->param[i]) && !r->param[i].host.data && !r->param[i].kept)
             good = diag_error(r->d, SPAN_NONE, "%s is not given", r->param[i].sym->name);
     return good;
 }
@@ -200,6 +219,8 @@ enum device_status run_execute(struct run *r, const struct ptx_module *m,
     enum device_status status = job_allocate(&j, &set);
     if (status == DEVICE_OK)
         status = job_upload(&j, &set);
+    if (status == DEVICE_OK)
+        keep_inputs(&j, &set);
     if (status == DEVICE_OK)
         status = messages_allocate(r, ops, dev, j.opt.message_bytes, &j.messages);
     plan_addresses(r, &plan, set.address, j.messages.address);
