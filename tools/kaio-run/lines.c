@@ -35,6 +35,7 @@ struct turn {
     struct line words;
     struct answer answer;
     char failure[256]; /* what there was no memory for; "": there was */
+    bool kept;         /* inputs took memory that a process which keeps none has */
 };
 
 /* ---- standard input -------------------------------------------------------------------------- */
@@ -171,7 +172,7 @@ static int open_device(struct lines *l, struct diags *d, bool keep)
     if (status == CLI_OK && keep)
         j->keep = keep_new(j->device.ops, j->dev);
     l->used = false;
-    return status == CLI_NO_DEVICE ? CLI_DEVICE_FAILED : status;
+    return status;
 }
 
 static int run_words(struct turn *t, bool keep)
@@ -189,7 +190,9 @@ static int run_words(struct turn *t, bool keep)
         status = CLI_BAD_INPUT;
     if (status == CLI_OK)
         status = make_ready(t);
-    return status == CLI_OK ? request_execute(j, q) : status;
+    if (status == CLI_OK)
+        status = request_execute(j, q);
+    return status == CLI_NO_DEVICE ? CLI_DEVICE_FAILED : status; /* there was one */
 }
 
 static int run_line(struct turn *t, bool keep)
@@ -223,6 +226,11 @@ static void end_turn(struct turn *t)
     arena_free(t->q.a);
 }
 
+static bool keeps_any(const struct job *j)
+{
+    return j->keep && !keep_is_empty(j->keep);
+}
+
 /* One try at the line, in an arena of its own. */
 static void attempt(struct turn *t, bool keep)
 {
@@ -234,12 +242,14 @@ static void attempt(struct turn *t, bool keep)
         arena_unguard(t->q.a);
     } else {
         snprintf(t->failure, sizeof t->failure, "%s", arena_failure(t->q.a));
+        t->kept |= keeps_any(j);
         end_turn(t);
         job_close(j); /* it has memory that nobody knows of any more */
         begin_turn(t);
         diag_error(t->q.d, SPAN_NONE, "not enough memory: %s", t->failure);
         t->answer.status = CLI_BAD_INPUT;
     }
+    t->kept |= keeps_any(j);
     /* a kernel's fault is the end of a GPU's context, and of nothing on the simulator */
     if (t->q.device == DEVICE_FAILED ||
         (t->q.device == DEVICE_FAULT && j->device.ops == &cuda_device))
@@ -261,10 +271,10 @@ static void try_line(struct turn *t)
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
     struct sigaction before;
     struct job *j = t->l->j;
-    const bool kept = j->keep && !keep_is_empty(j->keep);
+    t->kept = keeps_any(j);
     sigaction(SIGPIPE, &ignore, &before);
     attempt(t, true);
-    if (t->answer.status != CLI_OK && kept && lacks_memory(t) && !*j->stop) {
+    if (t->answer.status != CLI_OK && t->kept && lacks_memory(t) && !*j->stop) {
         end_turn(t);
         job_close(j);
         attempt(t, false);
