@@ -135,7 +135,7 @@ static bool send_answer(struct job *j, const char *p, size_t n)
 void lines_watch(struct job *j)
 {
     struct pollfd p = {.fd = j->answers};
-    if (j->answers >= 0 && !*j->stop && poll(&p, 1, 0) > 0 && (p.revents & POLLERR))
+    if (j->answers >= 0 && !*j->stop && poll(&p, 1, 0) > 0 && (p.revents & (POLLERR | POLLHUP)))
         *j->stop = SIGPIPE;
 }
 
@@ -251,8 +251,8 @@ static void attempt(struct turn *t, bool keep)
     }
     t->kept |= keeps_any(j);
     /* a kernel's fault is the end of a GPU's context, and of nothing on the simulator */
-    if (t->q.device == DEVICE_FAILED ||
-        (t->q.device == DEVICE_FAULT && j->device.ops == &cuda_device))
+    if (j->device.ops == &cuda_device &&
+        (t->q.device == DEVICE_FAILED || t->q.device == DEVICE_FAULT))
         job_close(j);
     if (!*j->stop)
         cli_catch_signals(&j->cli, NULL);
