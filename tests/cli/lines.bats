@@ -423,6 +423,30 @@ END
     finish 2
 }
 
+@test "reports name memory that an earlier line had" {
+    cat >far.ptx <<'END'
+.version 6.0
+.target sm_70
+.address_size 64
+.visible .entry far(.param .u64 x, .param .s64 offset)
+{
+    .reg .b64 %rd<3>;
+    .reg .b16 %rs1;
+    ld.param.u64 %rd1, [x];
+    ld.param.s64 %rd2, [offset];
+    add.u64 %rd1, %rd1, %rd2;
+    ld.global.u8 %rs1, [%rd1];
+    ret;
+}
+END
+    # buffers of the simulator are 2^36 bytes apart
+    for ((i = 0; i < 30; i++)); do echo "arg1=@const:$i arg2=$(((i % 7 - 5) << 36))"; done >words
+    lines far.ptx --entry far --grid 1 --block 1 --arg 'in u8[2]=@ones' --arg i64=0 <words >answers 2>said || [ $? = 3 ]
+    [ "$(wc -l <answers)" = 30 ]
+    grep -q "of 'arg1' (u8\[2\], 2 elements), which was released" answers
+    ! grep -q 'Sanitizer' said
+}
+
 # --- clients ---
 
 @test "bytes of any kind get one answer a line" {
