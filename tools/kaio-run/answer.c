@@ -95,7 +95,7 @@ static void output_json(struct json *j, const struct run_param *p)
     json_end(j);
 }
 
-static void answer_json(const struct request *q, const struct answer *what, struct buf *out)
+static void answer_json(struct request *q, const struct answer *what, struct buf *out)
 {
     struct json j = json_in(out, 0);
     json_object(&j, NULL);
@@ -113,12 +113,12 @@ static void answer_json(const struct request *q, const struct answer *what, stru
         json_end(&j);
     }
     if (q->said.len)
-        json_str(&j, "printed", buf_text((struct buf *)(uintptr_t)&q->said));
+        json_str(&j, "printed", buf_text(&q->said));
     json_end(&j);
     buf_putc(out, '\n');
 }
 
-void answer_print(const struct job *j, const struct request *q, const struct answer *what,
+void answer_print(const struct job *j, struct request *q, const struct answer *what,
                   struct buf *out)
 {
     if (j->json)

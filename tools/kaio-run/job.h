@@ -88,7 +88,7 @@ struct answer {
 };
 
 /* With its newline. */
-void answer_print(const struct job *j, const struct request *q, const struct answer *what,
+void answer_print(const struct job *j, struct request *q, const struct answer *what,
                   struct buf *out);
 
 /* ---- lines.c ---- */

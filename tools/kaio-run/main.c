@@ -117,7 +117,8 @@ static const struct cli_program program = {
         "  kaio-emit saxpy.yaml | kaio-run n=1000 x=@normal y=@ones:y.npy alpha=2\n"
         "  kaio-run -d cpu saxpy.ptx x=x.npy y=y.npy:- alpha=2 | kaio-verify ...\n"
         "  kaio-run vec.ptx --entry add --grid 4 --block 256 --arg 'in f32[1024]=@ones' \\\n"
-        "    --arg 'out f32[1024]=y.npy' --arg u32=1024\n",
+        "    --arg 'out f32[1024]=y.npy' --arg u32=1024\n"
+        "  kaio-run --lines model.ptx w=weights.npy <requests >answers\n",
 };
 
 /* ---- options ---- */
