@@ -8,5 +8,5 @@ lib_libkaiocore_la_SOURCES += \
 	lib/run/execute.c lib/run/time.c lib/run/job.h \
 	lib/run/args.c lib/run/args.h lib/run/view.c lib/run/view.h \
 	lib/run/keep.c lib/run/keep.h \
-	lib/run/made.c lib/run/made.h lib/run/program.c lib/run/program.h \
+	lib/run/made.c lib/run/made.h lib/run/loaded.c lib/run/loaded.h \
 	lib/run/line.c lib/run/line.h

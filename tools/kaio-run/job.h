@@ -8,7 +8,7 @@
 #include "run/args.h"
 #include "run/choose.h"
 #include "run/keep.h"
-#include "run/program.h"
+#include "run/loaded.h"
 
 struct job {
     struct cli cli;
@@ -19,7 +19,7 @@ struct job {
     struct progress progress;
     const char *kernel;
     const char *tensors; /* the file whose tensors are listed; NULL: none */
-    struct program_options from;
+    struct loaded_options from;
     struct run_options run_options;
     bool list, lines, quiet, check, time, json, print_suppressions;
     struct suppressions suppressions;
@@ -27,7 +27,7 @@ struct job {
     unsigned rounds; /* 0: the default */
     VEC(struct run_arg) args;
     VEC(const char *) decls;
-    struct program program;
+    struct loaded program;
     /* the device, while it is open */
     struct device *dev; /* NULL: it is not */
     struct arena *dev_arena;

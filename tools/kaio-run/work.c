@@ -45,7 +45,7 @@ int job_prepare(struct job *j, const char **why)
 {
     device_settle(j->a, &j->device, why);
     j->from.gpu = j->device.ops == &cuda_device;
-    if (!read_suppressions(j) || !program_read(j->a, &j->from, &j->program, j->d))
+    if (!read_suppressions(j) || !loaded_read(j->a, &j->from, &j->program, j->d))
         return CLI_BAD_INPUT;
     for (size_t i = 0; i < j->program.narg; i++)
         *VEC_PUSH(j->a, &j->args) = j->program.arg[i];
@@ -117,7 +117,7 @@ void job_watch(struct job *j)
 
 int request_bind(struct job *j, struct request *q)
 {
-    const struct contract *c = program_kernel(&j->program, q->kernel, q->d);
+    const struct contract *c = loaded_kernel(&j->program, q->kernel, q->d);
     if (!c)
         return CLI_BAD_INPUT;
     q->run = run_new(q->a, c, q->d);

@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "run/program.h"
+#include "run/loaded.h"
 
 #include "base/io.h"
 
@@ -9,7 +9,7 @@ static bool is_cubin(const struct source *s)
     return s->len >= 4 && memcmp(s->text, "\177ELF", 4) == 0;
 }
 
-static bool read_ptx(struct arena *a, const struct program_options *o, struct program *p,
+static bool read_ptx(struct arena *a, const struct loaded_options *o, struct loaded *p,
                      struct diags *d)
 {
     p->ptx = io_read(a, d, o->path, IO_TEXT_LIMIT);
@@ -40,7 +40,7 @@ static const struct source *contract_lines(struct arena *a, const struct source 
     return source_new(a, s->name, buf_text(&text), text.len);
 }
 
-static bool make_contract(struct arena *a, const struct program_options *o, struct program *p,
+static bool make_contract(struct arena *a, const struct loaded_options *o, struct loaded *p,
                           struct diags *d)
 {
     struct run_arg *value = NULL;
@@ -53,7 +53,7 @@ static bool make_contract(struct arena *a, const struct program_options *o, stru
     return true;
 }
 
-static bool read_contracts(struct arena *a, const struct program_options *o, struct program *p,
+static bool read_contracts(struct arena *a, const struct loaded_options *o, struct loaded *p,
                            struct diags *d)
 {
     const struct source *text;
@@ -77,15 +77,15 @@ static bool read_contracts(struct arena *a, const struct program_options *o, str
     return p->contracts;
 }
 
-bool program_read(struct arena *a, const struct program_options *o, struct program *p,
+bool loaded_read(struct arena *a, const struct loaded_options *o, struct loaded *p,
                   struct diags *d)
 {
-    *p = (struct program){0};
+    *p = (struct loaded){0};
     return read_ptx(a, o, p, d) &&
            (o->made.entry ? make_contract(a, o, p, d) : read_contracts(a, o, p, d));
 }
 
-const struct contract *program_kernel(const struct program *p, const char *name, struct diags *d)
+const struct contract *loaded_kernel(const struct loaded *p, const char *name, struct diags *d)
 {
     const size_t n = p->contracts->v.n;
     const char **names = ARENA_ARRAY(d->arena, n + 1, const char *);
@@ -111,7 +111,7 @@ const struct contract *program_kernel(const struct program *p, const char *name,
     return NULL;
 }
 
-bool program_has_state(const struct program *p)
+bool loaded_has_state(const struct loaded *p)
 {
     for (size_t i = 0; p->module && i < p->module->items.n; i++) {
         const struct ptx_item *it = &p->module->items.v[i];
