@@ -262,12 +262,14 @@ static void sum(const char *key, const struct lang_expr *e, struct contract_name
     buf_putc(out, '\n');
 }
 
+/* The steps of a program are its maker's to write. */
 void contract_write(const struct contract *c, struct buf *out)
 {
     struct contract_names *w = contract_name(out->arena, c);
     if (out->len > 0)
         buf_puts(out, "---\n");
-    buf_printf(out, "kaio: %d\nkernel: %s\n", CONTRACT_VERSION, c->kernel);
+    buf_printf(out, "kaio: %d\n%s: %s\n", CONTRACT_VERSION, c->is_program ? "program" : "kernel",
+               c->kernel);
     if (c->source) {
         buf_puts(out, "source: ");
         if (is_plain(c->source))
@@ -299,6 +301,8 @@ void contract_write(const struct contract *c, struct buf *out)
         buf_puts(out, "temps:\n");
     for (size_t i = 0; i < c->temps.n; i++)
         temp(&c->temps.v[i], w, out);
+    if (c->is_program)
+        return;
     buf_puts(out, c->launches.n ? "launches:\n" : "launches: []\n");
     for (size_t i = 0; i < c->launches.n; i++)
         launch(&c->launches.v[i], w, out);

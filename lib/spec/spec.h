@@ -15,6 +15,8 @@ enum spec_math { MATH_DEFAULT, MATH_STRICT, MATH_FAST };
 struct spec_param {
     struct lang_symbol *sym; /* SYM_BUFFER or SYM_SCALAR; sym->id is the index in spec.params */
     struct span span;        /* the declaration's text */
+    bool is_state;           /* of a program: an inout that keeps what one launch leaves for the
+                              * next, zeros at first */
     const char *decl;        /* the declaration as written: "in f32[n]" */
     struct lang_expr *value; /* a scalar's default, checked; NULL: must be given */
 };

@@ -29,6 +29,8 @@ struct span text_trim(struct span s);
 /* Takes the word off the end of a text, and the blanks in front of it; false: it does not end
  * so. */
 bool text_take_end(struct span *s, const char *word);
+/* The same at the front; it stands alone there. */
+bool text_take_word(struct span *s, const char *word);
 /* Takes the "= 0" off the end of "u32[1] = 0". */
 bool text_take_zero(struct span *s);
 
@@ -65,6 +67,7 @@ struct param_reader {
     struct diags *d;
     struct lang_scope *scope;
     const struct lang_types *types; /* NULL: none */
+    bool states;                    /* it is a program's: "state f32[n]" may be */
     VEC(struct spec_param) params;
     VEC(struct lang_symbol *) dims, derived;
 };
