@@ -324,6 +324,7 @@ struct lang_equation_step {
     struct lang_left *left;
     uint32_t nleft;
     struct lang_expr *rhs;
+    struct span rhs_span; /* all its text, brackets included */
 };
 
 enum lang_step_kind { STEP_CALL, STEP_EQUATION, STEP_FOR, STEP_REPEAT, STEP_WHILE, STEP_IF };
@@ -336,6 +337,7 @@ struct lang_step {
     struct lang_symbol *index;          /* STEP_FOR: runs from low to high, exclusive */
     struct lang_expr *low, *high;       /* STEP_REPEAT: high times */
     struct lang_expr *cond;             /* STEP_WHILE, STEP_IF; NULL: what the call gives */
+    struct span cond_span;              /* all its text */
     uint32_t line;                      /* where it was written, in a launch contract; 0: here */
     struct lang_step **body, **other;   /* other: STEP_IF's else */
     uint32_t nbody, nother;

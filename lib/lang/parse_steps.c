@@ -238,7 +238,9 @@ static bool parse_equation(struct parser *p, struct lang_step *s)
         return parser_error(p, "expected '=', not %s", tok_text(p->a, &p->tok));
     if (!parser_expect(p, T_ASSIGN, "in the equation"))
         return false;
+    e->rhs_span = p->tok.span;
     e->rhs = parse_expr(p);
+    e->rhs_span = span_join(e->rhs_span, p->prev);
     return e->rhs != NULL;
 }
 
@@ -325,7 +327,9 @@ static bool parse_condition(struct parser *p, struct lang_step *s)
         if (!parse_call(p, &s->call))
             return false;
     } else {
+        s->cond_span = p->tok.span;
         s->cond = parse_expr(p);
+        s->cond_span = span_join(s->cond_span, p->prev);
         if (!s->cond)
             return false;
     }

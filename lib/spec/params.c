@@ -208,7 +208,11 @@ static bool apply_defines(struct spec_reader *r)
 bool read_params(struct spec_reader *r, const struct yaml_value *v, const struct yaml_value *dims)
 {
     struct spec *s = r->spec;
-    struct param_reader p = {.a = r->a, .d = r->d, .scope = &s->params_scope, .types = &s->names};
+    struct param_reader p = {.a = r->a,
+                             .d = r->d,
+                             .scope = &s->params_scope,
+                             .types = &s->names,
+                             .states = s->program != NULL};
     bool good = (!dims || params_derive(&p, dims, "dims")) && params_read(&p, v);
     s->derived.v = p.derived.v;
     s->derived.n = p.derived.n;

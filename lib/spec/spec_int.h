@@ -56,6 +56,9 @@ struct lang_expr *read_launch_expr(struct spec_reader *r, struct span text, enum
                                    bool grid);
 bool read_cases(struct spec_reader *r, const struct yaml_value *v);
 bool read_schedule(struct spec_reader *r, const struct yaml_value *v);
+/* Of a program, whose parameters and temps have been read; use and functions may be NULL. */
+bool read_program_parts(struct spec_reader *r, const struct yaml_value *use,
+                        const struct yaml_value *functions, const struct yaml_value *steps);
 /* grid: and block:, up to three expressions. */
 bool read_extents(struct spec_reader *r, const struct yaml_value *v, const char *key,
                   struct lang_expr **out, uint32_t *n);
