@@ -294,6 +294,19 @@ static bool parse_block(struct parser *p, struct lang_step ***v, uint32_t *n)
     return parser_expect(p, T_RBRACE, "after the steps") && good;
 }
 
+/* "line 12": the one that a step of a launch contract comes from. */
+static bool parse_line(struct parser *p, struct lang_step *s)
+{
+    if (p->tok.newline || !tok_is(&p->tok, "line"))
+        return true;
+    parser_next(p);
+    if (p->tok.kind != T_INT || p->tok.ival > UINT32_MAX)
+        return parser_error(p, "expected the number of a line");
+    s->line = (uint32_t)p->tok.ival;
+    parser_next(p);
+    return true;
+}
+
 /* for t in 0..n */
 static bool parse_for(struct parser *p, struct lang_step *s)
 {
@@ -307,7 +320,7 @@ static bool parse_for(struct parser *p, struct lang_step *s)
                           s->index->name);
     s->low = s->index->low;
     s->high = s->index->dims[0];
-    return parse_block(p, &s->body, &s->nbody);
+    return parse_line(p, s) && parse_block(p, &s->body, &s->nbody);
 }
 
 static bool parse_repeat(struct parser *p, struct lang_step *s)
@@ -315,7 +328,7 @@ static bool parse_repeat(struct parser *p, struct lang_step *s)
     s->kind = STEP_REPEAT;
     parser_next(p);
     s->high = parse_expr(p);
-    return s->high && parse_block(p, &s->body, &s->nbody);
+    return s->high && parse_line(p, s) && parse_block(p, &s->body, &s->nbody);
 }
 
 /* (x[0] > 0), or (kernel(x: x)) */
@@ -340,14 +353,14 @@ static bool parse_while(struct parser *p, struct lang_step *s)
 {
     s->kind = STEP_WHILE;
     parser_next(p);
-    return parse_condition(p, s) && parse_block(p, &s->body, &s->nbody);
+    return parse_condition(p, s) && parse_line(p, s) && parse_block(p, &s->body, &s->nbody);
 }
 
 static bool parse_if(struct parser *p, struct lang_step *s)
 {
     s->kind = STEP_IF;
     parser_next(p);
-    if (!parse_condition(p, s) || !parse_block(p, &s->body, &s->nbody))
+    if (!parse_condition(p, s) || !parse_line(p, s) || !parse_block(p, &s->body, &s->nbody))
         return false;
     if (!tok_is(&p->tok, "else"))
         return true;
@@ -365,19 +378,6 @@ static bool parse_if(struct parser *p, struct lang_step *s)
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
-
-/* "line 12": the one that a step of a launch contract comes from. */
-static bool parse_line(struct parser *p, struct lang_step *s)
-{
-    if (p->tok.newline || !tok_is(&p->tok, "line"))
-        return true;
-    parser_next(p);
-    if (p->tok.kind != T_INT || p->tok.ival > UINT32_MAX)
-        return parser_error(p, "expected the number of a line");
-    s->line = (uint32_t)p->tok.ival;
-    parser_next(p);
-    return true;
-}
 
 static bool ends(struct parser *p, const char *what)
 {

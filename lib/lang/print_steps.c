@@ -83,7 +83,7 @@ static void print_step(const struct lang_step *s, unsigned indent, struct buf *o
     const struct lang_steps body = {s->body, s->nbody}, other = {s->other, s->nother};
     buf_printf(out, "%*s", (int)(2 * indent), "");
     print_head(s, out);
-    if (s->kind == STEP_CALL && s->line)
+    if (s->line)
         buf_printf(out, " line %u", (unsigned)s->line);
     if (s->kind != STEP_CALL) {
         buf_puts(out, " {\n");

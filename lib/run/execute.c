@@ -1,17 +1,38 @@
 /* The launches on a device. */
 #include <config.h>
 
-#include "run/job.h"
-
 #include <inttypes.h>
 
-const struct run_options run_default = {.poison = 0xff, .message_bytes = RUN_MESSAGE_BYTES};
+#include "run/program.h"
+
+const struct run_options run_default = {
+    .poison = 0xff, .message_bytes = RUN_MESSAGE_BYTES, .max_iterations = RUN_ITERATIONS};
+
+/* How many of the run's buffers are the job's. */
+static size_t nbuffer(const struct job *j)
+{
+    return j->params ? j->r->nparam : run_nbuffer(j->r);
+}
 
 void job_release(struct job *j, struct job_set *s)
 {
-    for (size_t i = 0; i < run_nbuffer(j->r); i++)
+    for (size_t i = 0; i < nbuffer(j); i++)
         if (s->base[i])
             j->ops->release(j->dev, s->base[i]);
+}
+
+struct device_label job_label(struct run *r, size_t buffer)
+{
+    struct run_param *p = run_buffer(r, buffer);
+    const bool temp = buffer >= r->nparam;
+    return (struct device_label){.name = p->sym->name,
+                                 .type = run_type_text(r, p),
+                                 .element_bits = dtype_bits(p->sym->type),
+                                 .read_only = p->sym->mode == MODE_IN,
+                                 .undefined = temp ? !run_is_zeroed(r, buffer)
+                                                   : p->sym->mode == MODE_OUT,
+                                 .ndim = p->host.rank,
+                                 .dim = p->host.dim};
 }
 
 enum device_status job_allocate(struct job *j, struct job_set *s)
@@ -20,19 +41,11 @@ enum device_status job_allocate(struct job *j, struct job_set *s)
     enum device_status status = DEVICE_OK;
     s->base = ARENA_ARRAY(r->arena, run_nbuffer(r), uint64_t);
     s->address = ARENA_ARRAY(r->arena, run_nbuffer(r), uint64_t);
-    for (size_t i = 0; i < run_nbuffer(r) && status == DEVICE_OK; i++) {
+    for (size_t i = 0; i < nbuffer(j) && status == DEVICE_OK; i++) {
         struct run_param *p = run_buffer(r, i);
         if (!run_is_buffer(p))
             continue;
-        bool temp = i >= r->nparam;
-        struct device_label label = {.name = p->sym->name,
-                                     .type = run_type_text(r, p),
-                                     .element_bits = dtype_bits(p->sym->type),
-                                     .read_only = p->sym->mode == MODE_IN,
-                                     .undefined = temp ? !run_is_zeroed(r, i)
-                                                       : p->sym->mode == MODE_OUT,
-                                     .ndim = p->host.rank,
-                                     .dim = p->host.dim};
+        const struct device_label label = job_label(r, i);
         status = j->ops->alloc(j->dev, p->host.bytes + 2 * (uint64_t)j->opt.guard, &label,
                                &s->base[i], r->d);
         s->address[i] = s->base[i] + j->opt.guard;
@@ -57,10 +70,16 @@ static enum device_status fill(struct job *j, uint64_t address, uint64_t bytes, 
     return status;
 }
 
+static bool starts_zero(const struct run *r, size_t buffer)
+{
+    const struct run_param *p = run_buffer(r, buffer);
+    return run_is_zeroed(r, buffer) || (p->decl && p->decl->is_state);
+}
+
 enum device_status job_upload(struct job *j, struct job_set *s)
 {
     enum device_status status = DEVICE_OK;
-    for (size_t i = 0; i < run_nbuffer(j->r) && status == DEVICE_OK; i++) {
+    for (size_t i = 0; i < nbuffer(j) && status == DEVICE_OK; i++) {
         struct run_param *p = run_buffer(j->r, i);
         if (!run_is_buffer(p))
             continue;
@@ -75,7 +94,7 @@ enum device_status job_upload(struct job *j, struct job_set *s)
             status = j->ops->write(j->dev, s->address[i], p->host.data, p->host.bytes, j->r->d);
         else
             status =
-                fill(j, s->address[i], p->host.bytes, run_is_zeroed(j->r, i) ? 0 : j->opt.poison);
+                fill(j, s->address[i], p->host.bytes, starts_zero(j->r, i) ? 0 : j->opt.poison);
     }
     return status;
 }
@@ -83,7 +102,7 @@ enum device_status job_upload(struct job *j, struct job_set *s)
 enum device_status job_clear(struct job *j, const struct job_set *s)
 {
     enum device_status status = DEVICE_OK;
-    for (size_t i = 0; i < run_nbuffer(j->r) && status == DEVICE_OK; i++)
+    for (size_t i = 0; i < nbuffer(j) && status == DEVICE_OK; i++)
         if (run_is_cleared(j->r, i))
             status = fill(j, s->address[i], run_buffer(j->r, i)->host.bytes, 0);
     return status;
@@ -111,10 +130,10 @@ static enum device_status check_band(struct job *j, const struct run_param *p, u
     return DEVICE_OK;
 }
 
-static enum device_status download(struct job *j, struct job_set *s)
+enum device_status job_download(struct job *j, struct job_set *s)
 {
     enum device_status status = DEVICE_OK;
-    for (size_t i = 0; i < run_nbuffer(j->r) && status == DEVICE_OK; i++) {
+    for (size_t i = 0; i < nbuffer(j) && status == DEVICE_OK; i++) {
         struct run_param *p = run_buffer(j->r, i);
         if (run_is_buffer(p) && j->opt.guard) {
             status = check_band(j, p, s->base[i], true);
@@ -176,11 +195,11 @@ enum device_status job_launch(struct job *j, const struct plan *plan, struct run
     return status;
 }
 
-static bool inputs_given(struct run *r)
+bool job_inputs_given(struct run *r)
 {
     bool good = true;
     for (size_t i = 0; i < r->nparam; i++)
-        if (run_is_input(&r->param[i]) && !r->param[i].host.data)
+        if (run_is_input(&r->param[i]) && !r->param[i].host.data && !r->param[i].decl->is_state)
             good = diag_error(r->d, SPAN_NONE, "%s is not given", r->param[i].sym->name);
     return good;
 }
@@ -193,8 +212,10 @@ enum device_status run_execute(struct run *r, const struct ptx_module *m,
     struct plan plan;
     struct job_set set;
     struct run_stats none;
+    if (r->contract->is_program)
+        return program_execute(r, m, ops, dev, opt, stats);
     plan_for(r, ops, dev);
-    if (!inputs_given(r) || !plan_make(r, m, &plan))
+    if (!job_inputs_given(r) || !plan_make(r, m, &plan))
         return DEVICE_REFUSED;
     r->messages = (struct run_messages){0};
     enum device_status status = job_allocate(&j, &set);
@@ -208,7 +229,7 @@ enum device_status run_execute(struct run *r, const struct ptx_module *m,
     if (status == DEVICE_OK)
         status = job_launch(&j, &plan, stats ? stats : &none);
     if (status == DEVICE_OK)
-        status = download(&j, &set);
+        status = job_download(&j, &set);
     messages_release(&j.messages);
     job_release(&j, &set);
     return status;

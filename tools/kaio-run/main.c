@@ -42,6 +42,9 @@ enum {
     OPT_SUPPRESSIONS,
     OPT_PRINT_SUPPRESSIONS,
     OPT_MAX_FINDINGS,
+    OPT_PLAN,
+    OPT_PROFILE,
+    OPT_MAX_ITERATIONS,
 };
 
 #define TEXT(id, name, arg, help, values) \
@@ -58,11 +61,17 @@ static const struct cli_option options[] = {
          "print the tensors of a safetensors file and exit", NULL),
     {.heading = "Launch"},
     TEXT('D', "define", "DIM=N", "give a dimension its value; the same as DIM=N", ""),
-    TEXT(OPT_KERNEL, "kernel", "NAME", "which kernel, when the PTX holds several", ""),
+    TEXT(OPT_KERNEL, "kernel", "NAME", "which kernel or program, when the PTX holds several", ""),
     TEXT(OPT_LAUNCH, "launch", "FILE", "read the launch contract from FILE", NULL),
     TEXT(OPT_HEAP, "heap", "BYTES", "room for malloc() in kernels (default 8Mi)", ""),
     TEXT(OPT_OVERCOMMIT, "overcommit", NULL, "ask for memory that the machine does not have left",
          NULL),
+    {.heading = "Programs"},
+    TEXT(OPT_PLAN, "plan", NULL, "print what the program does and where its memory lies, and exit",
+         NULL),
+    TEXT(OPT_PROFILE, "profile", NULL, "print the time of each step behind the results", NULL),
+    TEXT(OPT_MAX_ITERATIONS, "max-iterations", "N",
+         "end a while after N iterations (default 1e6; 0: never)", ""),
     {.heading = "Launch of PTX without a contract"},
     TEXT(OPT_ENTRY, "entry", "NAME", "the entry to launch", ""),
     TEXT(OPT_GRID, "grid", "X[,Y[,Z]]", "blocks; expressions of dimensions", ""),
@@ -136,7 +145,7 @@ struct job {
     const char *tensors; /* the file whose tensors are listed; NULL: none */
     struct made_options made;
     struct run_options run_options;
-    bool list, quiet, check, time, json, print_suppressions;
+    bool list, quiet, check, time, json, print_suppressions, plan, profile;
     struct suppressions suppressions;
     VEC(const char *) suppression_files;
     unsigned rounds;  /* 0: the default */
@@ -241,7 +250,8 @@ static void check_options(struct job *j)
         (j->suppression_files.n || j->print_suppressions || j->device_options.max_findings))
         cli_usage_error(&j->cli,
                         "--suppressions, --print-suppressions and --max-findings need --check");
-    j->quiet |= j->json; /* nothing but JSON on stderr */
+    j->run_options.apart = j->check; /* so that reports name a temp */
+    j->quiet |= j->json;             /* nothing but JSON on stderr */
     if (!j->path && isatty(STDIN_FILENO) && !j->list && !j->tensors)
         cli_usage_error(&j->cli, "no PTX: name a file, or pipe kaio-emit's output in");
 }
@@ -264,6 +274,11 @@ static void read_options(struct job *j, int argc, char **argv)
         case OPT_LIST_DEVICES: j->list = true; break;
         case OPT_LIST_TENSORS: j->tensors = j->cli.arg; break;
         case OPT_KERNEL: j->kernel = j->cli.arg; break;
+        case OPT_PLAN: j->plan = true; break;
+        case OPT_PROFILE: j->profile = true; break;
+        case OPT_MAX_ITERATIONS:
+            j->run_options.max_iterations = (uint64_t)cli_int(&j->cli, 0, INT64_MAX);
+            break;
         case OPT_LAUNCH: j->launch = j->cli.arg; break;
         case OPT_ENTRY: j->made.entry = j->cli.arg; break;
         case OPT_GRID: j->made.grid = j->cli.arg; break;
@@ -358,8 +373,8 @@ static const struct contract *pick_kernel(struct job *j, const struct contract_f
         if (j->kernel && strcmp(j->kernel, names[i]) == 0)
             return file->v.v[i];
     }
-    if (!j->kernel && file->v.n == 1)
-        return file->v.v[0];
+    if (!j->kernel && contract_main(file))
+        return contract_main(file);
     if (!j->kernel) {
         diag_error(j->d, SPAN_NONE, "'%s' holds %zu kernels (%s); choose one with --kernel", where,
                    file->v.n, buf_text(&list));
@@ -419,13 +434,13 @@ static void print_outputs(const struct run *r, FILE *f)
 {
     size_t width = 0;
     for (size_t i = 0; i < r->nparam; i++)
-        if (run_is_output(&r->param[i]) && !r->param[i].destination &&
+        if (run_is_output(&r->param[i]) && !r->param[i].destination && !r->param[i].unnamed &&
             strlen(r->param[i].sym->name) > width)
             width = strlen(r->param[i].sym->name);
     for (size_t i = 0; i < r->nparam; i++) {
         const struct run_param *p = &r->param[i];
         struct buf text = buf_in(r->arena);
-        if (!run_is_output(p) || p->destination)
+        if (!run_is_output(p) || p->destination || p->unnamed)
             continue;
         buffer_print_summary(&p->result, &text);
         fprintf(f, "%-*s  %s\n", (int)width, p->sym->name, buf_text(&text));
@@ -472,6 +487,22 @@ static void print_timing(struct job *j, const struct run_timing *t, FILE *f)
             rate_text(j, rate), rate_text(j, copy), rate / copy);
 }
 
+static void print_profile(const struct run *r, FILE *f)
+{
+    struct buf text = buf_in(r->arena);
+    run_print_profile(r, &text);
+    fwrite(buf_text(&text), 1, text.len, f);
+}
+
+static int print_plan(struct job *j, struct run *r)
+{
+    struct buf text = buf_in(j->a);
+    if (!run_print_plan(r, j->module, &text))
+        return CLI_BAD_INPUT;
+    fwrite(buf_text(&text), 1, text.len, stdout);
+    return CLI_OK;
+}
+
 static int exit_status(const struct job *j, enum device_status s)
 {
     switch (s) {
@@ -500,6 +531,15 @@ static void show_print(void *ctx, const char *text, size_t n)
     progress_clear(&j->progress);
     if (j->talk)
         fwrite(text, 1, n, j->talk);
+}
+
+/* What a launch of a program said with print(). */
+static void show_said(void *ctx, const char *text, size_t n)
+{
+    struct job *j = ctx;
+    show_print(j, text, n);
+    if (j->talk)
+        fflush(j->talk);
 }
 
 static volatile sig_atomic_t interrupted;
@@ -542,6 +582,8 @@ static int execute(struct job *j, struct run *r, struct device *dev)
     if (!run_write_outputs(r))
         return CLI_BAD_INPUT;
     print_outputs(r, talk);
+    if (j->profile && r->contract->is_program)
+        print_profile(r, talk);
     if (j->time) {
         struct run_timing t;
         unsigned n = j->rounds ? j->rounds : ops == &sim_device ? 3 : 20;
@@ -564,12 +606,9 @@ static bool read_suppressions(struct job *j)
 }
 
 /* Suppressions that were not needed, though they are for what was launched. */
-static void report_unused(struct job *j, const struct contract *c)
+static void report_unused(struct job *j, const struct run *r)
 {
-    const char **entry = ARENA_ARRAY(j->a, c->launches.n + 1, const char *);
-    for (size_t i = 0; i < c->launches.n; i++)
-        entry[i] = c->launches.v[i].entry;
-    suppress_unused(&j->suppressions, entry, j->d);
+    suppress_unused(&j->suppressions, run_entries(r), j->d);
 }
 
 /* A suppression for each finding, once. */
@@ -617,6 +656,8 @@ static int work(struct job *j)
     bool stdin_taken = !j->path || strcmp(j->path, "-") == 0;
     if (!run_bind_args(r, j->args.v, j->args.n, stdin_taken) || !run_check(r, j->module))
         return CLI_BAD_INPUT;
+    if (j->plan)
+        return print_plan(j, r);
     if (why && !j->quiet)
         cli_note(&j->cli, "%s; running on the simulator", why);
     enum device_status status =
@@ -628,7 +669,7 @@ static int work(struct job *j)
         result = exit_status(j, j->device.ops->finish(dev, j->d));
     j->device.ops->close(dev);
     if (j->check && !j->quiet && (result == CLI_OK || result == CLI_CHECK_FAILED))
-        report_unused(j, c);
+        report_unused(j, r);
     if (j->print_suppressions)
         print_suppressions(j);
     return result;
@@ -677,6 +718,9 @@ int main(int argc, char **argv)
     j->device_options.interrupted = &interrupted;
     j->device_options.progress = show_progress;
     j->device_options.progress_ctx = &j->progress;
+    j->run_options.interrupted = &interrupted;
+    j->run_options.say = show_said;
+    j->run_options.say_ctx = j;
     j->device_options.print = show_print;
     j->device_options.print_ctx = j;
     int status = j->list ? list_devices(j) : j->tensors ? list_tensors(j) : work(j);
