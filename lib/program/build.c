@@ -103,8 +103,7 @@ static bool build_list(struct builder *b, struct lang_step *const *v, uint32_t n
     return true;
 }
 
-/* ---- parameters and temps
- * ------------------------------------------------------------------------ */
+/* ---- parameters and temps -------------------------------------------------------------------- */
 
 static void add_variable(struct builder *b, const char *name, struct lang_symbol *sym,
                          struct span at)

@@ -35,8 +35,7 @@ static bool is_buffer(const struct spec_param *p)
     return p->sym->kind == SYM_BUFFER;
 }
 
-/* ---- which argument is whose ------------------------------------------------------------------
- */
+/* ---- which argument is whose ----------------------------------------------------------------- */
 
 static size_t find_param(const struct spec *s, const char *name)
 {
@@ -122,8 +121,7 @@ static void list_dims(struct call *c)
         c->bound[i].dim = s->dims.v[i];
 }
 
-/* ---- types ------------------------------------------------------------------------------------
- */
+/* ---- types ----------------------------------------------------------------------------------- */
 
 /* "in T[n, k]" -> the spec's T; NULL: another type. */
 static const struct spec_type *type_of_decl(const struct spec *s, const struct spec_param *p)
@@ -183,8 +181,7 @@ static bool choose_types(struct call *c)
     return c->defines.n == before || reread(c);
 }
 
-/* ---- dimensions --------------------------------------------------------------------------------
- */
+/* ---- dimensions ------------------------------------------------------------------------------ */
 
 /* The value of a name of the kernel, for expr_replace(). */
 static struct lang_expr *known(void *ctx, const struct lang_symbol *sym)
@@ -375,8 +372,7 @@ static bool fix_dims(struct call *c)
     return c->defines.n == before;
 }
 
-/* ---- arguments ----------------------------------------------------------------------------------
- */
+/* ---- arguments ------------------------------------------------------------------------------- */
 
 static bool read_buffer(struct call *c, size_t i)
 {
@@ -442,8 +438,7 @@ static bool read_actuals(struct call *c)
     return good;
 }
 
-/* ---- results ------------------------------------------------------------------------------------
- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 static bool result_shape(struct call *c, size_t i, struct shape *out)
 {
@@ -487,8 +482,7 @@ static bool make_results(struct call *c)
     return good;
 }
 
-/* ---- the call
- * ------------------------------------------------------------------------------------ */
+/* ---- the call -------------------------------------------------------------------------------- */
 
 static struct lang_view *named_view(struct builder *b, const struct variable *var,
                                     const struct lang_view *like)

@@ -362,6 +362,14 @@ static void add_programs(struct job *j, struct ptx_module *m)
     m->header = buf_text(&header);
 }
 
+/* The steps of programs, then their kernels. */
+static void print_explained(struct job *j, struct lower_report *report, struct buf *out)
+{
+    for (size_t i = 0; i < j->programs.n; i++)
+        print_program(j->programs.v[i], j->target->name, out);
+    print_explain(report, j->target->name, buf_text(&j->tuning), j->verbose, out);
+}
+
 static bool emit(struct job *j)
 {
     struct buf text = buf_in(j->a);
@@ -377,7 +385,7 @@ static bool emit(struct job *j)
     else if (j->explain && j->json)
         print_explain_json(&report, j->target->name, buf_text(&j->tuning), &text);
     else if (j->explain)
-        print_explain(&report, j->target->name, buf_text(&j->tuning), j->verbose, &text);
+        print_explained(j, &report, &text);
     else
         ptx_print(m, &text);
     struct io_out *out = io_create(j->a, j->d, j->output ? j->output : "-");
