@@ -257,6 +257,7 @@ bool contract_read_steps(struct contract_reader *r, const struct yaml_value *v,
     if (!text_span(v, "steps", &text, r->d) || !lang_parse_steps(r->a, text, NULL, &steps, r->d) ||
         !read_list(&s, steps.v, steps.n, &list))
         return false;
+    r->c->written = steps;
     r->c->steps.v = list.v;
     r->c->steps.n = list.n;
     return true;

@@ -253,7 +253,7 @@ static bool add_program(struct job *j, const struct spec *s, const struct spec_f
     struct program_options opt = {
         .defines = j->defines.v, .ndefine = j->defines.n, .compiles = compiles, .ctx = j};
     opt.path = program_path(j->a, j->include.v, j->include.n, &opt.npath);
-    struct program *p = program_build(j->a, s, file, &opt, j->d);
+    struct program *p = program_build(j->a, s, file, &opt, j->target->name, j->d);
     if (!p)
         return false;
     for (size_t i = 0; i < p->kernels.n; i++)
@@ -358,7 +358,7 @@ static void add_programs(struct job *j, struct ptx_module *m)
     struct buf header = buf_in(j->a);
     buf_puts(&header, m->header);
     for (size_t i = 0; i < j->programs.n; i++)
-        program_write(j->programs.v[i], j->target->name, &header);
+        contract_write(j->programs.v[i]->contract, &header);
     m->header = buf_text(&header);
 }
 

@@ -359,7 +359,7 @@ void print_program(const struct program *p, const char *target, struct buf *out)
 {
     buf_printf(out, "%s for %s, a program of %zu kernel%s\n", p->spec->name, target, p->kernels.n,
                p->kernels.n == 1 ? "" : "s");
-    lang_print_steps(&p->steps, 1, out);
+    lang_print_steps(&p->contract->written, 1, out);
     for (size_t i = 0; i < p->contract->temps.n; i++) {
         const struct contract_temp *t = &p->contract->temps.v[i];
         buf_printf(out, "  %s  %s", t->sym->name, dtype_name(t->sym->type));
