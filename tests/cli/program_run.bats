@@ -394,6 +394,16 @@ while (below(x: z, y: go, limit: 3)) line 9 { count(x: z) line 10 }' n=1 --profi
     [[ $output != *" min "* ]]
     refused 2 "kaio-run: error: 'scale' is a kernel, and a plan is of programs" \
         cpu --plan --kernel scale p.ptx x=@ones n=3
+    refused 2 "kaio-run: error: 'scale' is a kernel, and a profile is of programs" \
+        cpu --profile --kernel scale p.ptx x=@ones n=3
+}
+
+@test "a program is interrupted between its calls" {
+    load signals
+    one 'while (below(x: z, y: go, limit: 3)) line 6 { scale(x: x, y: v) }' n=1 --plan >said
+    interrupted INT kaio-run -q -d cpu p.ptx x=@ones:x.npy n=1 --max-iterations=0
+    interrupted TERM kaio-run -q -d cpu p.ptx x=@ones:x.npy n=1 --max-iterations=0
+    [ ! -e x.npy ]
 }
 
 @test "a program runs on a GPU as a kernel does" {
