@@ -61,11 +61,14 @@ static enum device_status fill(struct job *j, uint64_t address, uint64_t bytes, 
     enum { PIECE = 1 << 20 };
     enum device_status status = DEVICE_OK;
     size_t size = bytes < PIECE ? (size_t)bytes : PIECE;
-    unsigned char *piece = arena_alloc(j->r->arena, size);
-    memset(piece, value, size);
+    if (size > j->piece_bytes) {
+        j->piece = arena_alloc(j->r->arena, size);
+        j->piece_bytes = size;
+    }
+    memset(j->piece, value, size);
     for (uint64_t at = 0; at < bytes && status == DEVICE_OK; at += size) {
         uint64_t n = bytes - at < size ? bytes - at : size;
-        status = j->ops->write(j->dev, address + at, piece, n, j->r->d);
+        status = j->ops->write(j->dev, address + at, j->piece, n, j->r->d);
     }
     return status;
 }
@@ -74,6 +77,14 @@ static bool starts_zero(const struct run *r, size_t buffer)
 {
     const struct run_param *p = run_buffer(r, buffer);
     return run_is_zeroed(r, buffer) || (p->decl && p->decl->is_state);
+}
+
+static enum device_status upload_one(struct job *j, struct job_set *s, size_t i)
+{
+    const struct run_param *p = run_buffer(j->r, i);
+    if (p->host.data && p->host.bytes)
+        return j->ops->write(j->dev, s->address[i], p->host.data, p->host.bytes, j->r->d);
+    return fill(j, s->address[i], p->host.bytes, starts_zero(j->r, i) ? 0 : j->opt.poison);
 }
 
 enum device_status job_upload(struct job *j, struct job_set *s)
@@ -88,14 +99,18 @@ enum device_status job_upload(struct job *j, struct job_set *s)
             if (status == DEVICE_OK)
                 status = fill(j, s->address[i] + p->host.bytes, j->opt.guard, PATTERN);
         }
-        if (status != DEVICE_OK || p->host.bytes == 0)
-            continue;
-        if (p->host.data)
-            status = j->ops->write(j->dev, s->address[i], p->host.data, p->host.bytes, j->r->d);
-        else
-            status =
-                fill(j, s->address[i], p->host.bytes, starts_zero(j->r, i) ? 0 : j->opt.poison);
+        if (status == DEVICE_OK)
+            status = upload_one(j, s, i);
     }
+    return status;
+}
+
+enum device_status job_restore(struct job *j, struct job_set *s)
+{
+    enum device_status status = DEVICE_OK;
+    for (size_t i = 0; i < j->r->nparam && status == DEVICE_OK; i++)
+        if (run_is_input(&j->r->param[i]) && run_is_output(&j->r->param[i]))
+            status = upload_one(j, s, i);
     return status;
 }
 

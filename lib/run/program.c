@@ -107,7 +107,7 @@ static double now(void)
  * left to do has as much to do each time. */
 static enum device_status time_once(struct program *p, double *seconds)
 {
-    enum device_status status = program_upload(p);
+    enum device_status status = program_restore(p);
     p->stats = (struct run_stats){0};
     const double start = now();
     if (status == DEVICE_OK)
@@ -131,6 +131,8 @@ enum device_status program_time(struct run *r, const struct device_ops *ops, str
         return DEVICE_REFUSED;
     p->job.untold = true;
     enum device_status status = program_allocate(p);
+    if (status == DEVICE_OK)
+        status = program_upload(p);
     if (status == DEVICE_OK && ops->queue)
         status = time_once(p, &warm);
     for (unsigned i = 0; i < n && status == DEVICE_OK; i++)

@@ -582,7 +582,7 @@ static int execute(struct job *j, struct run *r, struct device *dev)
     if (!run_write_outputs(r))
         return CLI_BAD_INPUT;
     print_outputs(r, talk);
-    if (j->profile && r->contract->is_program)
+    if (j->profile)
         print_profile(r, talk);
     if (j->time) {
         struct run_timing t;
@@ -658,6 +658,10 @@ static int work(struct job *j)
         return CLI_BAD_INPUT;
     if (j->plan)
         return print_plan(j, r);
+    if (j->profile && !c->is_program) {
+        diag_error(j->d, SPAN_NONE, "'%s' is a kernel, and a profile is of programs", c->kernel);
+        return CLI_BAD_INPUT;
+    }
     if (why && !j->quiet)
         cli_note(&j->cli, "%s; running on the simulator", why);
     enum device_status status =
