@@ -393,11 +393,12 @@ static enum kaio_status do_run(struct call *c)
         c->arena, source_new(c->arena, "<contract>", m->header, strlen(m->header)), c->d);
     if (!f)
         return KAIO_BAD_INPUT;
-    if (f->v.n != 1) {
-        diag_error(c->d, SPAN_NONE, "the module holds %zu kernels; give one", f->v.n);
+    const struct contract *contract = contract_main(f);
+    if (!contract) {
+        diag_error(c->d, SPAN_NONE, "the module holds %zu kernels; give one, or a program", f->v.n);
         return KAIO_BAD_INPUT;
     }
-    struct run *r = run_new(c->arena, f->v.v[0], c->d);
+    struct run *r = run_new(c->arena, contract, c->d);
     if (!run_bind_args(r, arguments(c), c->narg, NULL))
         return KAIO_BAD_INPUT;
     c->run = r;

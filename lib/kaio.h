@@ -116,7 +116,7 @@ struct kaio_arg {
 
 /* Launches what the module's contract says. device: "cpu" (the simulator), "cuda", "cuda:1", or
  * "auto" (NULL too): the first GPU if there is one, else the simulator. The module must hold one
- * kernel. */
+ * kernel, or a program and the kernels that it calls. */
 enum kaio_status kaio_run(struct kaio *k, const char *device, const char *ptx, size_t ptx_len,
                           const struct kaio_arg *args, size_t narg);
 

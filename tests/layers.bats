@@ -7,6 +7,7 @@ data:  base
 ptx:   base
 lang:  base data
 spec:  base data lang
+program: base data lang spec
 lower: base data lang spec ptx
 ref:   base data lang spec
 run:   base data spec ptx

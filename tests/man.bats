@@ -105,6 +105,7 @@ strategies_of_page() {
 @test "options of kaio-run(1)" { compare_options kaio-run; }
 @test "examples of kaio-verify(1)" { run_examples kaio-verify.1; }
 @test "options of kaio-verify(1)" { compare_options kaio-verify; }
+@test "examples of kaio-program(5)" { run_examples kaio-program.5; }
 @test "examples of kaio-ptx(5)" { run_examples kaio-ptx.5; }
 
 @test "examples of kaio-spec(5)" { run_examples kaio-spec.5; }

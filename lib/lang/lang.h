@@ -162,6 +162,7 @@ struct lang_expr {
     enum lang_memory_scope scope;
     struct span order_span, scope_span; /* as written; no src: the default */
     const char *name;                   /* E_NAME, E_INDEX, E_CALL before checking */
+    size_t name_at; /* E_NAME, E_INDEX, E_CALL: where in the source the name begins */
     struct lang_symbol *sym;
     enum lang_op op;
     enum lang_special special;
@@ -271,6 +272,82 @@ struct lang_func {
     struct lang_func_private *priv;
 };
 
+/* ---- steps: ---------------------------------------------------------------------------------- */
+
+/* What a program does, as it is written: names are text, and mean something only where the program
+ * is known (program/program.h). Expressions are not checked yet. */
+
+/* w[l, 0 .. n] as [m, k]: a buffer, or a part of one. Subscripts are elements or ranges from the
+ * first dimension on; those that are missing are whole. */
+struct lang_subscript {
+    struct lang_expr *at;  /* the element, or where the range begins; NULL: at 0 */
+    struct lang_expr *end; /* where the range ends, which it does not include; NULL: at the end */
+    bool is_range;
+};
+struct lang_view {
+    struct span span;
+    const char *name;
+    struct lang_subscript *sub;
+    uint32_t nsub;
+    bool is_shaped;
+    struct lang_expr **extent; /* is_shaped: behind 'as' */
+    uint32_t nextent;
+};
+
+/* NAME: value. A bare name is a view without subscripts, be it a buffer's or a number's. */
+struct lang_argument {
+    const char *name;
+    struct span name_span;
+    struct lang_view *view;  /* or NULL: */
+    struct lang_expr *value; /* a number */
+};
+
+/* target, ... = kernel(NAME: value, ...) */
+struct lang_call_step {
+    const char *kernel;
+    struct span kernel_span;
+    struct lang_view **target;
+    uint32_t ntarget;
+    struct lang_argument *arg;
+    uint32_t narg;
+};
+
+/* name[subscript, ...] = rhs. A subscript is an index, with a range or without, or what chooses an
+ * element: a name may turn out to be either. */
+struct lang_left {
+    struct lang_symbol *index; /* or NULL: */
+    struct lang_expr *at;
+};
+struct lang_equation_step {
+    const char *name;
+    struct span name_span;
+    struct lang_left *left;
+    uint32_t nleft;
+    struct lang_expr *rhs;
+    struct span rhs_span; /* all its text, brackets included */
+};
+
+enum lang_step_kind { STEP_CALL, STEP_EQUATION, STEP_FOR, STEP_REPEAT, STEP_WHILE, STEP_IF };
+
+struct lang_step {
+    enum lang_step_kind kind;
+    struct span span;                   /* of its first line */
+    struct lang_call_step call;         /* STEP_CALL; STEP_WHILE and STEP_IF without cond */
+    struct lang_equation_step equation; /* STEP_EQUATION */
+    struct lang_symbol *index;          /* STEP_FOR: runs from low to high, exclusive */
+    struct lang_expr *low, *high;       /* STEP_REPEAT: high times */
+    struct lang_expr *cond;             /* STEP_WHILE, STEP_IF; NULL: what the call gives */
+    struct span cond_span;              /* all its text */
+    uint32_t line;                      /* where it was written, in a launch contract; 0: here */
+    struct lang_step **body, **other;   /* other: STEP_IF's else */
+    uint32_t nbody, nother;
+};
+
+struct lang_steps {
+    struct lang_step **v;
+    uint32_t n;
+};
+
 /* ---- parsing --------------------------------------------------------------------------------- */
 
 /* Names that stand for types (the spec's types:): everything after the lexer sees the type
@@ -291,6 +368,8 @@ struct lang_expr *lang_parse_expr(struct arena *a, struct span text, const struc
                                   struct diags *d);
 struct lang_stmt *lang_parse_body(struct arena *a, struct span text, const struct lang_types *types,
                                   struct diags *d);
+bool lang_parse_steps(struct arena *a, struct span text, const struct lang_types *types,
+                      struct lang_steps *out, struct diags *d);
 /* "in f32[rows, cols / 2]" | "f32 = 1e-5": a parameter's declaration into sym (dims unresolved) and
  * the default (NULL: none). */
 bool lang_parse_param(struct arena *a, struct span text, const struct lang_types *types,
@@ -394,6 +473,10 @@ void lang_print_shape(const struct lang_symbol *t, struct buf *out);
 const char *lang_fixed_text(struct arena *a, const struct lang_expr *e);
 /* An expression as a string in the arena. */
 const char *lang_expr_text(struct arena *a, const struct lang_expr *e);
+/* w[l, 0..n] as [m, k] */
+void lang_print_view(const struct lang_view *v, struct buf *out);
+/* Steps that are calls and loops as source text, indented by 2 columns a level. */
+void lang_print_steps(const struct lang_steps *s, unsigned indent, struct buf *out);
 /* "body:" statements as source text, indented by 4 columns a level. */
 void lang_print_stmt(const struct lang_stmt *s, unsigned indent, struct buf *out);
 /* "f32", "f32x4" */

@@ -2,7 +2,7 @@ lib_libkaiocore_la_SOURCES += \
 	lib/lang/math.def \
 	lib/lang/lang.h lib/lang/launch.h lib/lang/launch.c lib/lang/lang_int.h lib/lang/builtin.def \
 	lib/lang/names.c lib/lang/lex.c \
-	lib/lang/parser.c lib/lang/parse_decl.c lib/lang/parse_expr.c lib/lang/parse_param.c lib/lang/parse_stmt.c \
+	lib/lang/parser.c lib/lang/parse_decl.c lib/lang/parse_expr.c lib/lang/parse_param.c lib/lang/parse_stmt.c lib/lang/parse_steps.c lib/lang/print_steps.c \
 	lib/lang/equations_int.h lib/lang/parse_equation.c lib/lang/order.c lib/lang/equations.c \
 	lib/lang/range.c lib/lang/uses.c \
 	lib/lang/string.c \

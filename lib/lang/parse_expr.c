@@ -345,6 +345,7 @@ static struct lang_expr *named(struct parser *p)
                                                       : E_NAME;
     struct lang_expr *e = expr_new(p->a, k, s);
     e->name = name;
+    e->name_at = s.off;
     if (k == E_NAME)
         return e;
     parser_next(p);

@@ -271,7 +271,7 @@ static bool bind_source(struct binder *b, struct run_param *p, const char *value
         p->destination = value + used + 1;
     if (p->destination && view_is_behind(p->destination))
         return no_view(b, p, p->destination);
-    if (in->kind == SOURCE_MADE)
+    if (in->kind == SOURCE_MADE || (used == 0 && p->destination && p->decl->is_state))
         return true;
     if (used == 0)
         return diag_error(r->d, SPAN_NONE, "%s needs a file or a generator: %s=x.npy, %s=@normal",
@@ -336,7 +336,9 @@ static bool all_given(struct binder *b)
     for (size_t i = 0; i < r->nparam; i++) {
         const struct run_param *p = &r->param[i];
         const char *name = p->sym->name;
-        if (run_is_input(p) && b->input[i].kind == SOURCE_NONE)
+        if (p->decl->is_state || !run_is_input(p))
+            continue;
+        if (b->input[i].kind == SOURCE_NONE)
             good = diag_error(
                 r->d, SPAN_NONE, "%s (%s %s) is not given; give %s=FILE or %s=@normal, @zeros, ...",
                 name, p->sym->mode == MODE_IN ? "in" : "inout", run_type_text(r, p), name, name);
@@ -387,6 +389,8 @@ static bool bind_all(struct binder *b, const struct run_arg *arg, size_t n)
     bool good = true;
     for (size_t i = 0; i < n; i++)
         good = bind_one(b, &arg[i]) && good;
+    for (size_t i = 0; i < r->nparam; i++)
+        r->param[i].unnamed = r->param[i].decl->is_state && !b->seen_param[i];
     if (!good || !all_given(b) || !run_shapes(r))
         return false;
     keep_settle(r);

@@ -62,6 +62,11 @@ static bool lookup(void *ctx, const struct lang_symbol *sym, double *f, int64_t 
         *i = r->multiprocessors;
         return true;
     }
+    for (size_t k = 0; k < r->nloop; k++)
+        if (r->loop[k].sym == sym) {
+            *i = r->loop[k].value;
+            return true;
+        }
     for (size_t k = 0; k < r->ndim; k++)
         if (r->dim[k].sym == sym) {
             *i = r->dim[k].value;
@@ -108,6 +113,14 @@ static void print_scalar(const struct run_param *p, struct buf *out)
     buffer_print_element(&b, 0, out);
 }
 
+/* The value of a loop's index. */
+static void print_index(const struct run *r, const struct lang_symbol *sym, struct buf *out)
+{
+    for (size_t k = 0; k < r->nloop; k++)
+        if (r->loop[k].sym == sym)
+            buf_printf(out, "%" PRId64, r->loop[k].value);
+}
+
 static void list_values(struct run *r, const struct lang_expr *e, struct buf *out,
                         const struct lang_symbol **seen, size_t *nseen)
 {
@@ -135,6 +148,8 @@ static void list_values(struct run *r, const struct lang_expr *e, struct buf *ou
             buf_printf(out, "%" PRId64, dim->value);
         else if (p)
             print_scalar(p, out);
+        else
+            print_index(r, sym, out);
     }
     if (sym && sym->of)
         list_values(r, sym->of, out, seen, nseen);

@@ -1,18 +1,39 @@
 /* The launches on a device. */
 #include <config.h>
 
-#include "run/job.h"
-#include "run/keep.h"
-
 #include <inttypes.h>
 
-const struct run_options run_default = {.poison = 0xff, .message_bytes = RUN_MESSAGE_BYTES};
+#include "run/keep.h"
+#include "run/program.h"
+
+const struct run_options run_default = {
+    .poison = 0xff, .message_bytes = RUN_MESSAGE_BYTES, .max_iterations = RUN_ITERATIONS};
+
+/* How many of the run's buffers are the job's. */
+static size_t nbuffer(const struct job *j)
+{
+    return j->params ? j->r->nparam : run_nbuffer(j->r);
+}
 
 void job_release(struct job *j, struct job_set *s)
 {
-    for (size_t i = 0; i < run_nbuffer(j->r); i++)
+    for (size_t i = 0; i < nbuffer(j); i++)
         if (s->base[i])
             j->ops->release(j->dev, s->base[i]);
+}
+
+struct device_label job_label(struct run *r, size_t buffer)
+{
+    struct run_param *p = run_buffer(r, buffer);
+    const bool temp = buffer >= r->nparam;
+    return (struct device_label){.name = p->sym->name,
+                                 .type = run_type_text(r, p),
+                                 .element_bits = dtype_bits(p->sym->type),
+                                 .read_only = p->sym->mode == MODE_IN,
+                                 .undefined = temp ? !run_is_zeroed(r, buffer)
+                                                   : p->sym->mode == MODE_OUT,
+                                 .ndim = p->host.rank,
+                                 .dim = p->host.dim};
 }
 
 enum device_status job_allocate(struct job *j, struct job_set *s)
@@ -21,7 +42,7 @@ enum device_status job_allocate(struct job *j, struct job_set *s)
     enum device_status status = DEVICE_OK;
     s->base = ARENA_ARRAY(r->arena, run_nbuffer(r), uint64_t);
     s->address = ARENA_ARRAY(r->arena, run_nbuffer(r), uint64_t);
-    for (size_t i = 0; i < run_nbuffer(r) && status == DEVICE_OK; i++) {
+    for (size_t i = 0; i < nbuffer(j) && status == DEVICE_OK; i++) {
         struct run_param *p = run_buffer(r, i);
         if (!run_is_buffer(p))
             continue;
@@ -29,15 +50,7 @@ enum device_status job_allocate(struct job *j, struct job_set *s)
             s->address[i] = keep_address(p->kept);
             continue;
         }
-        bool temp = i >= r->nparam;
-        struct device_label label = {.name = p->sym->name,
-                                     .type = run_type_text(r, p),
-                                     .element_bits = dtype_bits(p->sym->type),
-                                     .read_only = p->sym->mode == MODE_IN,
-                                     .undefined = temp ? !run_is_zeroed(r, i)
-                                                       : p->sym->mode == MODE_OUT,
-                                     .ndim = p->host.rank,
-                                     .dim = p->host.dim};
+        const struct device_label label = job_label(r, i);
         status = j->ops->alloc(j->dev, p->host.bytes + 2 * (uint64_t)j->opt.guard, &label,
                                &s->base[i], r->d);
         s->address[i] = s->base[i] + j->opt.guard;
@@ -55,19 +68,41 @@ static enum device_status fill(struct job *j, uint64_t address, uint64_t bytes, 
     enum { PIECE = 1 << 20 };
     enum device_status status = DEVICE_OK;
     size_t size = bytes < PIECE ? (size_t)bytes : PIECE;
-    unsigned char *piece = arena_alloc(j->r->arena, size);
-    memset(piece, value, size);
+    if (size > j->piece_bytes) {
+        j->piece = arena_alloc(j->r->arena, size);
+        j->piece_bytes = size;
+    }
+    memset(j->piece, value, size);
     for (uint64_t at = 0; at < bytes && status == DEVICE_OK; at += size) {
         uint64_t n = bytes - at < size ? bytes - at : size;
-        status = j->ops->write(j->dev, address + at, piece, n, j->r->d);
+        status = j->ops->write(j->dev, address + at, j->piece, n, j->r->d);
     }
     return status;
+}
+
+static bool starts_zero(const struct run *r, size_t buffer)
+{
+    const struct run_param *p = run_buffer(r, buffer);
+    return run_is_zeroed(r, buffer) || (p->decl && p->decl->is_state);
+}
+
+static enum device_status upload_one(struct job *j, struct job_set *s, size_t i)
+{
+    const struct run_param *p = run_buffer(j->r, i);
+    if (p->host.bytes == 0 || (p->kept && !run_is_output(p)))
+        return DEVICE_OK;
+    if (p->kept)
+        return j->ops->copy(j->dev, s->address[i], keep_address(p->kept), p->host.bytes, NULL,
+                            j->r->d);
+    if (p->host.data)
+        return j->ops->write(j->dev, s->address[i], p->host.data, p->host.bytes, j->r->d);
+    return fill(j, s->address[i], p->host.bytes, starts_zero(j->r, i) ? 0 : j->opt.poison);
 }
 
 enum device_status job_upload(struct job *j, struct job_set *s)
 {
     enum device_status status = DEVICE_OK;
-    for (size_t i = 0; i < run_nbuffer(j->r) && status == DEVICE_OK; i++) {
+    for (size_t i = 0; i < nbuffer(j) && status == DEVICE_OK; i++) {
         struct run_param *p = run_buffer(j->r, i);
         if (!run_is_buffer(p))
             continue;
@@ -76,24 +111,25 @@ enum device_status job_upload(struct job *j, struct job_set *s)
             if (status == DEVICE_OK)
                 status = fill(j, s->address[i] + p->host.bytes, j->opt.guard, PATTERN);
         }
-        if (status != DEVICE_OK || p->host.bytes == 0 || (p->kept && !run_is_output(p)))
-            continue;
-        if (p->kept)
-            status = j->ops->copy(j->dev, s->address[i], keep_address(p->kept), p->host.bytes, NULL,
-                                  j->r->d);
-        else if (p->host.data)
-            status = j->ops->write(j->dev, s->address[i], p->host.data, p->host.bytes, j->r->d);
-        else
-            status =
-                fill(j, s->address[i], p->host.bytes, run_is_zeroed(j->r, i) ? 0 : j->opt.poison);
+        if (status == DEVICE_OK)
+            status = upload_one(j, s, i);
     }
+    return status;
+}
+
+enum device_status job_restore(struct job *j, struct job_set *s)
+{
+    enum device_status status = DEVICE_OK;
+    for (size_t i = 0; i < j->r->nparam && status == DEVICE_OK; i++)
+        if (run_is_input(&j->r->param[i]) && run_is_output(&j->r->param[i]))
+            status = upload_one(j, s, i);
     return status;
 }
 
 enum device_status job_clear(struct job *j, const struct job_set *s)
 {
     enum device_status status = DEVICE_OK;
-    for (size_t i = 0; i < run_nbuffer(j->r) && status == DEVICE_OK; i++)
+    for (size_t i = 0; i < nbuffer(j) && status == DEVICE_OK; i++)
         if (run_is_cleared(j->r, i))
             status = fill(j, s->address[i], run_buffer(j->r, i)->host.bytes, 0);
     return status;
@@ -121,10 +157,10 @@ static enum device_status check_band(struct job *j, const struct run_param *p, u
     return DEVICE_OK;
 }
 
-static enum device_status download(struct job *j, struct job_set *s)
+enum device_status job_download(struct job *j, struct job_set *s)
 {
     enum device_status status = DEVICE_OK;
-    for (size_t i = 0; i < run_nbuffer(j->r) && status == DEVICE_OK; i++) {
+    for (size_t i = 0; i < nbuffer(j) && status == DEVICE_OK; i++) {
         struct run_param *p = run_buffer(j->r, i);
         if (run_is_buffer(p) && j->opt.guard) {
             status = check_band(j, p, s->base[i], true);
@@ -186,8 +222,7 @@ enum device_status job_launch(struct job *j, const struct plan *plan, struct run
     return status;
 }
 
-/* Inputs that are to be kept are not given back with the others. */
-static void keep_inputs(struct job *j, struct job_set *s)
+void job_keep(struct job *j, struct job_set *s)
 {
     for (size_t i = 0; i < j->r->nparam; i++)
         if (run_is_input(&j->r->param[i]) && s->base[i] == s->address[i] &&
@@ -195,11 +230,16 @@ static void keep_inputs(struct job *j, struct job_set *s)
             s->base[i] = 0;
 }
 
-static bool inputs_given(struct run *r)
+static bool is_given(const struct run_param *p)
+{
+    return p->host.data || p->kept || p->decl->is_state;
+}
+
+bool job_inputs_given(struct run *r)
 {
     bool good = true;
     for (size_t i = 0; i < r->nparam; i++)
-        if (run_is_input(&r->param[i]) && !r->param[i].host.data && !r->param[i].kept)
+        if (run_is_input(&r->param[i]) && !is_given(&r->param[i]))
             good = diag_error(r->d, SPAN_NONE, "%s is not given", r->param[i].sym->name);
     return good;
 }
@@ -212,15 +252,17 @@ enum device_status run_execute(struct run *r, const struct ptx_module *m,
     struct plan plan;
     struct job_set set;
     struct run_stats none;
+    if (r->contract->is_program)
+        return program_execute(r, m, ops, dev, opt, stats);
     plan_for(r, ops, dev);
-    if (!inputs_given(r) || !plan_make(r, m, &plan))
+    if (!job_inputs_given(r) || !plan_make(r, m, &plan))
         return DEVICE_REFUSED;
     r->messages = (struct run_messages){0};
     enum device_status status = job_allocate(&j, &set);
     if (status == DEVICE_OK)
         status = job_upload(&j, &set);
     if (status == DEVICE_OK)
-        keep_inputs(&j, &set);
+        job_keep(&j, &set);
     if (status == DEVICE_OK)
         status = messages_allocate(r, ops, dev, j.opt.message_bytes, &j.messages);
     plan_addresses(r, &plan, set.address, j.messages.address);
@@ -229,7 +271,7 @@ enum device_status run_execute(struct run *r, const struct ptx_module *m,
     if (status == DEVICE_OK)
         status = job_launch(&j, &plan, stats ? stats : &none);
     if (status == DEVICE_OK)
-        status = download(&j, &set);
+        status = job_download(&j, &set);
     messages_release(&j.messages);
     job_release(&j, &set);
     return status;

@@ -9,7 +9,8 @@
 static uint64_t of_buffer(const struct run *r, const struct run_param *p, bool temp)
 {
     uint64_t times = 0;
-    if (!run_is_buffer(p))
+    /* a program's temps share memory: program_fits() */
+    if (!run_is_buffer(p) || (temp && r->contract->is_program))
         return 0;
     const bool kept = !temp && p->kept;
     times += !temp && run_is_input(p) && !p->host.data && !kept;

@@ -18,15 +18,29 @@ struct job {
     struct run_options opt;
     struct message_buffer messages;
     bool untold; /* messages are not read */
+    bool params; /* the temps are somewhere else */
+    /* of what buffers are filled with; made when it is needed */
+    unsigned char *piece;
+    size_t piece_bytes;
 };
 
+/* What reports call the run's buffer. */
+struct device_label job_label(struct run *r, size_t buffer);
+/* Has every input its contents? */
+bool job_inputs_given(struct run *r);
 /* s is to be released also when it fails. */
 enum device_status job_allocate(struct job *j, struct job_set *s);
 void job_release(struct job *j, struct job_set *s);
 /* The inputs' contents, zeros, the poison of outputs, guard bands. */
 enum device_status job_upload(struct job *j, struct job_set *s);
+/* Inputs that are to be kept (keep.h) are no longer the set's, and not released with it. */
+void job_keep(struct job *j, struct job_set *s);
+/* The inouts' contents alone: what a run changes of its inputs. */
+enum device_status job_restore(struct job *j, struct job_set *s);
 /* Clears the temps that every run finds zero: before each run but the first after job_upload(). */
 enum device_status job_clear(struct job *j, const struct job_set *s);
+/* The outputs' contents into result, after a look at the guard bands. */
+enum device_status job_download(struct job *j, struct job_set *s);
 /* All launches of the plan in order, each waited for. */
 enum device_status job_launch(struct job *j, const struct plan *plan, struct run_stats *stats);
 

@@ -8,7 +8,7 @@
 #include "base/io.h"
 #include "data/message.h"
 
-static bool wants_messages(const struct run *r)
+bool messages_wanted(const struct run *r)
 {
     for (size_t i = 0; i < r->contract->launches.n; i++) {
         const struct contract_launch *l = &r->contract->launches.v[i];
@@ -25,7 +25,7 @@ enum device_status messages_allocate(struct run *r, const struct device_ops *ops
 {
     const struct device_label label = {.name = "messages", .type = "", .element_bits = 32};
     *b = (struct message_buffer){.ops = ops, .dev = dev};
-    if (!wants_messages(r))
+    if (!messages_wanted(r))
         return DEVICE_OK;
     b->bytes = MESSAGE_HEADER + (record_bytes & ~UINT64_C(3));
     return ops->alloc(dev, b->bytes, &label, &b->address, r->d);
@@ -211,6 +211,8 @@ enum device_status messages_drain(struct run *r, const struct message_buffer *b,
 
 void run_print_messages(const struct run *r, struct buf *out)
 {
+    if (r->messages.said.len)
+        buf_add(out, r->messages.said.text, r->messages.said.len);
     for (size_t i = 0; i < r->messages.v.n; i++) {
         const struct run_message *m = &r->messages.v.v[i];
         if (!m->what->is_assert)

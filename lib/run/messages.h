@@ -12,6 +12,8 @@ struct message_buffer {
     uint64_t address, bytes; /* the header included */
 };
 
+/* Has one of the launches a buffer for messages among its arguments? */
+bool messages_wanted(const struct run *r);
 /* record_bytes: room for records. */
 enum device_status messages_allocate(struct run *r, const struct device_ops *ops,
                                      struct device *dev, uint64_t record_bytes,

@@ -4,6 +4,8 @@
 
 #include <inttypes.h>
 
+#include "run/program.h"
+
 /* What every device since sm_70 has: CUDA C++ Programming Guide, "Technical Specifications per
  * Compute Capability". */
 enum { BLOCK_THREADS = 1024, SHARED_MOST = 227 * 1024, CLUSTER_MOST = 16 };
@@ -379,11 +381,26 @@ bool plan_make(struct run *r, const struct ptx_module *m, struct plan *plan)
     return true;
 }
 
+bool plan_scalars(struct run *r, struct plan *plan)
+{
+    for (size_t i = 0; i < plan->n; i++)
+        for (size_t k = 0; k < plan->v[i].fields.n; k++) {
+            const struct plan_field *f = &plan->v[i].fields.v[k];
+            uint64_t value;
+            if (!f->arg->sym || f->arg->sym->kind != SYM_SCALAR)
+                continue;
+            if (!plan_value(r, f->arg, &value))
+                return false;
+            memcpy(f->to, &value, arg_bytes(f->arg));
+        }
+    return true;
+}
+
 bool run_check(struct run *r, const struct ptx_module *m)
 {
     struct plan plan;
     r->any_device = true;
-    const bool good = plan_make(r, m, &plan);
+    const bool good = r->contract->is_program ? program_check(r, m) : plan_make(r, m, &plan);
     r->any_device = false;
     return good;
 }

@@ -36,6 +36,8 @@ bool plan_make(struct run *r, const struct ptx_module *m, struct plan *plan);
 /* address: by run_buffer(). messages: of the buffer for messages, 0 where there is none. */
 void plan_addresses(const struct run *r, struct plan *plan, const uint64_t *address,
                     uint64_t messages);
+/* Puts the values of the run's scalars in once more, after they have changed. */
+bool plan_scalars(struct run *r, struct plan *plan);
 /* Encodes the tensor maps for a device, after plan_addresses(). */
 enum device_status plan_maps(struct plan *plan, const struct device_ops *ops, struct device *dev,
                              struct diags *d);

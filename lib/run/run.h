@@ -46,6 +46,7 @@ struct run_param {
     /* args.c: */
     const char *destination; /* where the result goes; NULL: nowhere */
     struct io_out *out;
+    bool unnamed; /* a program's state that no argument was given for */
     /* keep.c: */
     const struct kept *kept; /* memory of the device that has the contents, in place of host.data */
     const struct keep_wish *wish; /* that they be kept; NULL: there is none */
@@ -62,6 +63,22 @@ struct run_messages {
     VEC(struct run_message)
     v;                     /* launch by launch, each sorted by block and thread unless by_time */
     uint64_t lost, needed; /* records that did not fit; message_bytes with which all do */
+    struct buf said;       /* of a program that nobody listens to: what its kernels said */
+};
+
+/* The index of a loop of a program around the call at hand. */
+struct run_loop {
+    const struct lang_symbol *sym;
+    int64_t value;
+};
+
+/* What a step of a program took, all its calls together. */
+struct run_cost {
+    struct span span; /* in the launch contract */
+    uint32_t line;    /* of the program's source; 0: unknown */
+    const char *text; /* the call */
+    uint64_t calls, launches, thread_instructions;
+    double seconds;
 };
 
 struct run {
@@ -86,6 +103,10 @@ struct run {
     } memory;
     struct keep *keep;            /* set before run_bind_args(): keep.h; NULL: nothing is kept */
     struct run_messages messages; /* of the last run_execute(), also when it failed */
+    /* of a program: the loops around the call at hand, and its steps after a run_execute() */
+    const struct run_loop *loop;
+    size_t nloop;
+    VEC(struct run_cost) costs;
 };
 
 static inline bool run_is_buffer(const struct run_param *p)
@@ -162,9 +183,16 @@ struct run_options {
     uint64_t message_bytes; /* room for the records of print() and assert() in each launch */
     bool messages_by_time;  /* as they were issued, not sorted by thread */
     bool temps; /* what they hold at the end is read back, too: in r->temp[k].result.data */
+    /* of a program: */
+    bool apart;                      /* each temp has memory of its own, so that reports name it */
+    uint64_t max_iterations;         /* of a while; 0: no limit */
+    const volatile int *interrupted; /* not 0: it ends before the next call; may be NULL */
+    /* gets what each launch said with print() when it is over; NULL: r->messages keeps it */
+    void (*say)(void *ctx, const char *text, size_t n);
+    void *say_ctx;
 };
-enum { RUN_MESSAGE_BYTES = 1 << 20, RUN_MESSAGE_BYTES_MOST = 1 << 30 };
-/* poison 0xff (NaN, -1), no guard, 1 MiB of messages sorted by thread */
+enum { RUN_MESSAGE_BYTES = 1 << 20, RUN_MESSAGE_BYTES_MOST = 1 << 30, RUN_ITERATIONS = 1000000 };
+/* poison 0xff (NaN, -1), no guard, 1 MiB of messages sorted by thread, RUN_ITERATIONS */
 extern const struct run_options run_default;
 
 struct run_stats {
@@ -187,6 +215,20 @@ enum device_status run_execute(struct run *r, const struct ptx_module *m,
 
 /* Appends what print() said. */
 void run_print_messages(const struct run *r, struct buf *out);
+
+/* ---- programs ---- */
+
+/* Of a contract with steps: run_check(), run_execute() and run_time() take it as they take a
+ * kernel's. These are about its steps; the kernels that it calls are contracts of its file. */
+
+/* Appends what it does for the shapes at hand and how its memory is laid out. After run_shapes();
+ * false with errors. */
+bool run_print_plan(struct run *r, const struct ptx_module *m, struct buf *out);
+/* Appends a table of r->costs. */
+void run_print_profile(const struct run *r, struct buf *out);
+/* The entries of the launches of the contract, or of the kernels that it calls; NULL behind the
+ * last. */
+const char *const *run_entries(struct arena *a, const struct contract *c);
 
 /* ---- time ---- */
 

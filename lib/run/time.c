@@ -2,7 +2,7 @@
  * the launches nor the events around them show. */
 #include <config.h>
 
-#include "run/job.h"
+#include "run/program.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -235,6 +235,8 @@ enum device_status run_time(struct run *r, const struct device_ops *ops, struct 
 {
     struct timer *t = ARENA_NEW(r->arena, struct timer);
     struct run_stats stats = {0};
+    if (r->contract->is_program)
+        return program_time(r, ops, dev, n, out);
     t->j = (struct job){.r = r, .ops = ops, .dev = dev, .opt = run_default, .untold = true};
     plan_for(r, ops, dev);
     if (!plan_make(r, NULL, &t->plan))

@@ -94,7 +94,8 @@ static bool read_fixed_dim(struct contract_reader *r, const struct yaml_pair *pa
 
 static bool read_parameters(struct contract_reader *r, const struct yaml_value *map)
 {
-    struct param_reader p = {.a = r->a, .d = r->d, .scope = &r->c->scope};
+    struct param_reader p = {
+        .a = r->a, .d = r->d, .scope = &r->c->scope, .states = r->c->is_program};
     const struct yaml_value *v = yaml_get(map, "params"), *dims = yaml_get(map, "dims");
     const struct yaml_value *derived = yaml_get(map, "derived");
     bool good = !derived || params_derive(&p, derived, "derived");
@@ -564,25 +565,52 @@ static bool read_version(struct contract_reader *r, const struct yaml_value *map
                       version, CONTRACT_VERSION);
 }
 
-static struct contract *read_contract(struct arena *a, const struct yaml_value *v, struct diags *d)
+static bool read_header(struct contract_reader *r, const struct yaml_value *v)
+{
+    const char *key = r->c->is_program ? "program" : "kernel";
+    return contract_word(r, v, key, true, &r->c->kernel) &&
+           contract_word(r, v, "source", false, &r->c->source) &&
+           contract_word(r, v, "target", false, &r->c->target) && read_parameters(r, v) &&
+           read_conditions(r, v);
+}
+
+static bool read_kernel(struct contract_reader *r, const struct yaml_value *v)
 {
     static const char *const keys[] = {"kaio",       "kernel",   "source",  "target", "params",
                                        "derived",    "dims",     "require", "where",  "depth",
                                        "truncation", "products", "weights", "temps",  "launches",
                                        "messages",   NULL};
+    return contract_only_keys(r, v, keys) && read_header(r, v) && contract_read_where(r, v) &&
+           read_sums(r, v) && read_temps(r, v) && read_launches(r, v) && read_messages(r, v);
+}
+
+static bool read_program(struct contract_reader *r, const struct yaml_value *v,
+                         const struct contract_file *file)
+{
+    static const char *const keys[] = {"kaio", "program", "source", "target", "params", "derived",
+                                       "dims", "require", "temps",  "steps",  NULL};
+    const struct yaml_value *steps = yaml_get(v, "steps");
+    if (!contract_only_keys(r, v, keys) || !read_header(r, v) || !read_temps(r, v))
+        return false;
+    if (!steps)
+        return diag_error(r->d, v->span, "the program has no 'steps'");
+    return contract_read_steps(r, steps, file);
+}
+
+/* file: what stands above. */
+static struct contract *read_contract(struct arena *a, const struct yaml_value *v,
+                                      const struct contract_file *file, struct diags *d)
+{
     struct contract_reader r = {.a = a, .d = d, .c = ARENA_NEW(a, struct contract)};
     if (v->kind != YAML_MAP) {
         diag_error(d, v->span, "a launch contract is a map that begins with 'kaio: %d'",
                    CONTRACT_VERSION);
         return NULL;
     }
-    bool good = read_version(&r, v) && contract_only_keys(&r, v, keys);
-    good = good && contract_word(&r, v, "kernel", true, &r.c->kernel);
-    good = good && contract_word(&r, v, "source", false, &r.c->source);
-    good = good && contract_word(&r, v, "target", false, &r.c->target);
-    good = good && read_parameters(&r, v) && read_conditions(&r, v) && contract_read_where(&r, v) &&
-           read_sums(&r, v) && read_temps(&r, v) && read_launches(&r, v) && read_messages(&r, v);
-    return good ? r.c : NULL;
+    r.c->is_program = yaml_get(v, "program") != NULL;
+    if (!read_version(&r, v))
+        return NULL;
+    return (r.c->is_program ? read_program(&r, v, file) : read_kernel(&r, v)) ? r.c : NULL;
 }
 
 struct contract_file *contract_read(struct arena *a, const struct source *text, struct diags *d)
@@ -593,7 +621,7 @@ struct contract_file *contract_read(struct arena *a, const struct source *text, 
     for (size_t i = 0; good && i < stream->docs.n; i++) {
         if (!stream->docs.v[i])
             continue;
-        struct contract *c = read_contract(a, stream->docs.v[i], d);
+        struct contract *c = read_contract(a, stream->docs.v[i], f, d);
         if (c)
             *VEC_PUSH(a, &f->v) = c;
         else
@@ -602,6 +630,18 @@ struct contract_file *contract_read(struct arena *a, const struct source *text, 
     if (good && f->v.n == 0)
         good = diag_error(d, (struct span){text, 0, 0}, "the launch contract is empty");
     return good ? f : NULL;
+}
+
+struct contract *contract_main(const struct contract_file *f)
+{
+    struct contract *found = f->v.n == 1 ? f->v.v[0] : NULL;
+    size_t programs = 0;
+    for (size_t i = 0; i < f->v.n; i++)
+        if (f->v.v[i]->is_program) {
+            found = f->v.v[i];
+            programs++;
+        }
+    return programs > 1 ? NULL : found;
 }
 
 /* ---- making one ------------------------------------------------------------------------------ */

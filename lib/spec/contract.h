@@ -143,8 +143,61 @@ struct contract_message {
     struct span span;
 };
 
+/* ---- programs
+ *
+ *     //@ kaio: 1
+ *     //@ program: heat
+ *     //@ params:
+ *     //@   u: inout f32[h, w]
+ *     //@   rounds: u32 = 100
+ *     //@ temps:
+ *     //@   $v: f32[h, w]
+ *     //@ steps: |
+ *     //@   repeat rounds {
+ *     //@     heat_step(x: u, y: v) line 9
+ *     //@     heat_step(x: v, y: u) line 10
+ *     //@   }
+ *
+ * A document beside those of its kernels: what kaio-emit makes of a program (kaio-program(5)), and
+ * what lib/run executes. Each step is a call of a kernel of the same module, with a value for each
+ * of its parameters but those that have a default; a temp is named without its $. Loops are as they
+ * were written, but what a while or an if asks is the call of a kernel whose one output is a u32[]
+ * (not 0: go on).
+ */
+
+/* A dense part of a buffer: elements of the first dimensions, at most one range behind them, the
+ * rest whole; or all of that in another shape. */
+struct contract_view {
+    struct lang_symbol *sym;      /* a parameter or temp of the program */
+    const struct lang_view *part; /* the expressions in it are checked, integers */
+    struct span span;
+};
+struct contract_actual {            /* an argument of a call */
+    const struct spec_param *param; /* of the kernel that is called */
+    struct contract_view view;      /* of a buffer */
+    struct lang_expr *value;        /* of a scalar, converted to its type */
+    struct span span;
+};
+struct contract_step {
+    enum lang_step_kind kind; /* no STEP_EQUATION */
+    struct span span;
+    uint32_t line;                    /* of the program's source; 0: unknown */
+    const struct contract *kernel;    /* STEP_CALL, STEP_WHILE, STEP_IF */
+    VEC(struct contract_actual) args; /* in the order of the kernel's parameters */
+    struct lang_symbol *asked;        /* STEP_WHILE, STEP_IF: the temp that holds the answer */
+    /* STEP_FOR: an i64 that is a SYM_SCALAR of no parameter; id: how many loops with an index are
+     * around this one */
+    struct lang_symbol *index;
+    struct lang_expr *low, *high; /* STEP_FOR; STEP_REPEAT: high */
+    VEC(struct contract_step *) body, other;
+};
+
 struct contract {
-    const char *kernel, *source, *target;
+    const char *kernel; /* the name, also of a program */
+    const char *source, *target;
+    bool is_program; /* it has steps and no launches: */
+    VEC(struct contract_step *) steps;
+    struct lang_steps written; /* the same as they are written, for contract_write() */
     VEC(struct spec_param) params;
     VEC(struct lang_symbol *) dims;    /* has_value for those fixed at emission */
     VEC(struct lang_symbol *) derived; /* from those */
@@ -161,12 +214,15 @@ struct contract {
 };
 
 struct contract_file {
-    VEC(struct contract *) v;
+    VEC(struct contract *) v; /* a program stands behind the kernels that it calls */
 };
 
 /* text: the header without the "//@ " (ptx_module.header) as a source of its own whose name says
  * where it came from. NULL with errors in d. */
 struct contract_file *contract_read(struct arena *a, const struct source *text, struct diags *d);
+/* What the parts of a program's file are for: the program, or one kernel. NULL: there are several,
+ * or none. */
+struct contract *contract_main(const struct contract_file *f);
 /* Appends one document, without "//@ "; a "---" before it when out holds one already. What is read
  * back is the same contract. */
 void contract_write(const struct contract *c, struct buf *out);

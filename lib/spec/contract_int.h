@@ -39,6 +39,10 @@ bool contract_read_where(struct contract_reader *r, const struct yaml_value *map
 /* Puts what they stand for in the place of names in a parsed expression. */
 bool contract_expand(struct contract_reader *r, struct lang_expr **e);
 
+/* The text of steps:, with the kernels of the file (contract_steps.c). */
+bool contract_read_steps(struct contract_reader *r, const struct yaml_value *v,
+                         const struct contract_file *file);
+
 /* {map: a, box: [64, 128]} as an argument's map. */
 bool contract_read_map(struct contract_reader *r, const struct yaml_value *v,
                        struct contract_map **out);

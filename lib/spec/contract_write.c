@@ -262,12 +262,26 @@ static void sum(const char *key, const struct lang_expr *e, struct contract_name
     buf_putc(out, '\n');
 }
 
+/* Each line behind the two blanks that YAML wants. */
+static void steps(const struct lang_steps *v, struct buf *out)
+{
+    struct buf text = buf_in(out->arena);
+    size_t n;
+    lang_print_steps(v, 0, &text);
+    buf_puts(out, "steps: |\n");
+    for (const char *line = buf_text(&text); *line; line += n + (line[n] == '\n')) {
+        n = strcspn(line, "\n");
+        buf_printf(out, "  %.*s\n", (int)n, line);
+    }
+}
+
 void contract_write(const struct contract *c, struct buf *out)
 {
     struct contract_names *w = contract_name(out->arena, c);
     if (out->len > 0)
         buf_puts(out, "---\n");
-    buf_printf(out, "kaio: %d\nkernel: %s\n", CONTRACT_VERSION, c->kernel);
+    buf_printf(out, "kaio: %d\n%s: %s\n", CONTRACT_VERSION, c->is_program ? "program" : "kernel",
+               c->kernel);
     if (c->source) {
         buf_puts(out, "source: ");
         if (is_plain(c->source))
@@ -299,6 +313,10 @@ void contract_write(const struct contract *c, struct buf *out)
         buf_puts(out, "temps:\n");
     for (size_t i = 0; i < c->temps.n; i++)
         temp(&c->temps.v[i], w, out);
+    if (c->is_program) {
+        steps(&c->written, out);
+        return;
+    }
     buf_puts(out, c->launches.n ? "launches:\n" : "launches: []\n");
     for (size_t i = 0; i < c->launches.n; i++)
         launch(&c->launches.v[i], w, out);

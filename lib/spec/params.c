@@ -10,6 +10,16 @@ static struct lang_symbol *find_param(const struct param_reader *p, const char *
     return NULL;
 }
 
+/* "state f32[n]": a program's, which keeps what is in it. */
+static bool make_state(struct param_reader *p, struct lang_symbol *sym, struct span text)
+{
+    if (sym->kind != SYM_BUFFER || sym->mode != MODE_IN)
+        return diag_error(p->d, text, "what keeps its state is a buffer, as in 'state f32[n]'");
+    sym->mode = MODE_INOUT;
+    return p->states ||
+           diag_error(p->d, text, "only a program has state; a kernel has in, out and inout");
+}
+
 static bool read_param(struct param_reader *p, const struct yaml_pair *pair)
 {
     struct lang_symbol *sym = ARENA_NEW(p->a, struct lang_symbol);
@@ -41,11 +51,12 @@ static bool read_param(struct param_reader *p, const struct yaml_pair *pair)
     if (!text_span(pair->value, sym->name, &text, p->d))
         return false;
     param->span = text = text_trim(text);
+    param->is_state = text_take_word(&text, "state");
     param->decl = arena_strndup(p->a, text.src->text + text.off, text.len);
     if (!lang_parse_param(p->a, text, p->types, sym, &value, p->d))
         return false;
     p->params.v[sym->id].value = value;
-    return true;
+    return !param->is_state || make_state(p, sym, text);
 }
 
 bool params_collect_dims(struct param_reader *p, const struct lang_expr *e, bool scalars)
@@ -197,7 +208,11 @@ static bool apply_defines(struct spec_reader *r)
 bool read_params(struct spec_reader *r, const struct yaml_value *v, const struct yaml_value *dims)
 {
     struct spec *s = r->spec;
-    struct param_reader p = {.a = r->a, .d = r->d, .scope = &s->params_scope, .types = &s->names};
+    struct param_reader p = {.a = r->a,
+                             .d = r->d,
+                             .scope = &s->params_scope,
+                             .types = &s->names,
+                             .states = s->program != NULL};
     bool good = (!dims || params_derive(&p, dims, "dims")) && params_read(&p, v);
     s->derived.v = p.derived.v;
     s->derived.n = p.derived.n;

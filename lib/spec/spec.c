@@ -4,6 +4,7 @@
 
 enum key {
     K_KERNEL,
+    K_PROGRAM,
     K_DOC,
     K_TYPES,
     K_DIMS,
@@ -22,13 +23,15 @@ enum key {
     K_CASES,
     K_SCHEDULE,
     K_MATH,
+    K_USE,
+    K_STEPS,
     K_COUNT,
 };
 
-static const char *const key_names[] = {"kernel",    "doc",     "types",    "dims",      "params",
-                                        "require",   "compute", "body",     "functions", "grid",
-                                        "block",     "cluster", "shared",   "temps",     "depth",
-                                        "reference", "cases",   "schedule", "math",      NULL};
+static const char *const key_names[] = {
+    "kernel",    "program",   "doc",      "types", "dims",    "params", "require", "compute",
+    "body",      "functions", "grid",     "block", "cluster", "shared", "temps",   "depth",
+    "reference", "cases",     "schedule", "math",  "use",     "steps",  NULL};
 
 struct document {
     struct yaml_value *root;
@@ -50,9 +53,7 @@ static bool sort_keys(struct spec_reader *r, struct document *doc)
         }
         const char *near = diag_nearest(key->text, key->len, key_names);
         if (strcmp(key->text, "pipeline") == 0)
-            return diag_error(r->d, key->span,
-                              "pipelines are not in this version; write one kernel a "
-                              "document");
+            near = "program";
         if (near)
             good = diag_error(r->d, key->span, "unknown key '%s'; did you mean '%s'?", key->text,
                               near);
@@ -60,7 +61,8 @@ static bool sort_keys(struct spec_reader *r, struct document *doc)
             good = diag_error(r->d, key->span,
                               "unknown key '%.60s'; a kernel has kernel, doc, types, dims, params, "
                               "require, compute or body, functions, grid, block, "
-                              "cluster, shared, temps, depth, reference, cases, schedule and math",
+                              "cluster, shared, temps, depth, reference, cases, schedule and "
+                              "math; a program has program, use and steps",
                               key->text);
     }
     return good;
@@ -69,20 +71,22 @@ static bool sort_keys(struct spec_reader *r, struct document *doc)
 static bool read_name(struct spec_reader *r, const struct document *doc)
 {
     struct spec *s = r->spec;
-    struct yaml_value *v = doc->value[K_KERNEL];
+    const enum key key = doc->key[K_PROGRAM] ? K_PROGRAM : K_KERNEL;
+    const char *what = key_names[key];
+    struct yaml_value *v = doc->value[key];
     if (!v)
         return diag_error(r->d, doc->root->span,
                           "the kernel has no name; begin with 'kernel: NAME'");
     s->name = v->kind == YAML_SCALAR ? v->text : "";
     s->name_span = v->span;
     if (v->kind == YAML_SCALAR && v->len == 0)
-        return diag_error(r->d, doc->key[K_KERNEL]->span,
-                          "the kernel's name is missing after 'kernel:'");
-    if (!check_identifier(v, "a kernel", r->d))
+        return diag_error(r->d, doc->key[key]->span, "the %s's name is missing after '%s:'", what,
+                          what);
+    if (!check_identifier(v, arena_printf(r->a, "a %s", what), r->d))
         return false;
     if (strcmp(v->text, "WARP_SZ") == 0)
         return diag_error(r->d, v->span,
-                          "'WARP_SZ' is a constant of PTX and can't be the name of a kernel");
+                          "'WARP_SZ' is a constant of PTX and can't be the name of a %s", what);
     return true;
 }
 
@@ -108,12 +112,41 @@ static bool read_math(struct spec_reader *r, const struct yaml_value *v)
     return !v || diag_error(r->d, v->span, "'math' is default, strict or fast");
 }
 
+/* What a program may have. */
+static bool check_program_keys(struct spec_reader *r, const struct document *doc)
+{
+    static const enum key allowed[] = {K_PROGRAM, K_DOC,   K_TYPES, K_DIMS,  K_PARAMS,   K_REQUIRE,
+                                       K_TEMPS,   K_CASES, K_USE,   K_STEPS, K_FUNCTIONS};
+    bool good = true;
+    for (size_t k = 0; k < K_COUNT; k++) {
+        bool is_allowed = !doc->key[k];
+        for (size_t i = 0; i < sizeof allowed / sizeof *allowed && !is_allowed; i++)
+            is_allowed = allowed[i] == (enum key)k;
+        if (!is_allowed)
+            good = diag_error(r->d, doc->key[k]->span,
+                              k == K_KERNEL ? "a document is a kernel or a program, not both"
+                                            : "'%s' belongs to a kernel; a program has steps, and "
+                                              "calls kernels",
+                              key_names[k]);
+    }
+    if (!doc->value[K_PARAMS])
+        good = diag_error(r->d, r->spec->name_span, "the program has no 'params'");
+    if (!doc->value[K_STEPS])
+        good = diag_error(r->d, r->spec->name_span, "the program has no 'steps'");
+    return good;
+}
+
 /* Which keys go together. */
 static bool check_keys(struct spec_reader *r, const struct document *doc)
 {
     static const enum key body_only[] = {K_GRID, K_BLOCK, K_CLUSTER, K_SHARED, K_TEMPS, K_DEPTH};
     struct diags *d = r->d;
     bool good = true;
+    for (enum key k = K_USE; k <= K_STEPS; k++)
+        if (doc->key[k])
+            good = diag_error(d, doc->key[k]->span,
+                              "'%s' belongs to a program; begin with 'program: NAME'",
+                              key_names[k]);
     if (!doc->value[K_PARAMS])
         good = diag_error(d, r->spec->name_span, "the kernel has no 'params'");
     if (!doc->value[K_COMPUTE] && !doc->value[K_BODY])
@@ -450,7 +483,10 @@ static bool read_document(struct spec_reader *r, struct yaml_value *root)
     bool good = read_name(r, &doc);
     good &= read_doc(r, doc.value[K_DOC]);
     good &= read_math(r, doc.value[K_MATH]);
-    good &= check_keys(r, &doc);
+    const bool is_program = doc.key[K_PROGRAM] != NULL;
+    if (is_program)
+        r->spec->program = ARENA_NEW(r->a, struct spec_program);
+    good &= is_program ? check_program_keys(r, &doc) : check_keys(r, &doc);
     if (doc.value[K_TYPES] && !read_types(r, doc.value[K_TYPES]))
         return false;
     if (!doc.value[K_PARAMS] || !read_params(r, doc.value[K_PARAMS], doc.value[K_DIMS]))
@@ -464,6 +500,10 @@ static bool read_document(struct spec_reader *r, struct yaml_value *root)
         good &= read_cases(r, doc.value[K_CASES]);
     if (doc.value[K_SCHEDULE])
         good &= read_schedule(r, doc.value[K_SCHEDULE]);
+    if (is_program)
+        return read_program_parts(r, doc.value[K_USE], doc.value[K_FUNCTIONS],
+                                  doc.value[K_STEPS]) &&
+               good;
     return good && read_allowed(r, &doc);
 }
 
@@ -471,6 +511,8 @@ static bool read_document(struct spec_reader *r, struct yaml_value *root)
 static const char *name_of(const struct yaml_value *root)
 {
     const struct yaml_value *name = root->kind == YAML_MAP ? yaml_get(root, "kernel") : NULL;
+    if (!name && root->kind == YAML_MAP)
+        name = yaml_get(root, "program");
     return name && name->kind == YAML_SCALAR ? name->text : NULL;
 }
 
@@ -523,7 +565,9 @@ static struct spec_file *read_stream(struct spec_reader *r, const struct source 
         if (stream->docs.v[i])
             good &= add_spec(r, f, src, stream->docs.v[i]);
     if (good && f->specs.n == 0)
-        good = say_empty(r, src);
+        good = r->only ? diag_error(r->d, (struct span){src, 0, 0}, "no kernel here is called '%s'",
+                                    r->only)
+                       : say_empty(r, src);
     return good && (r->only || check_defines(r)) ? f : NULL;
 }
 
@@ -562,6 +606,38 @@ struct spec_file *spec_read(struct arena *a, const struct source *src,
 {
     struct spec_reader r = {.a = a, .d = d, .defines = defines, .ndefine = ndefine};
     return read_stream(&r, src);
+}
+
+/* The name of the only kernel of a stream; NULL with an error. */
+static const char *only_name(struct arena *a, const struct source *src, struct diags *d)
+{
+    const struct yaml_stream *stream = yaml_read(a, src, d);
+    const char *only = NULL;
+    struct buf names = buf_in(a);
+    size_t n = 0;
+    for (size_t i = 0; stream && i < stream->docs.n; i++) {
+        const struct yaml_value *doc = stream->docs.v[i];
+        const char *name = doc ? name_of(doc) : NULL;
+        if (!name || yaml_get(doc, "program"))
+            continue;
+        buf_printf(&names, "%s%s", n++ ? ", " : "", name);
+        only = name;
+    }
+    if (n == 1 || !stream)
+        return only;
+    diag_error(d, (struct span){src, 0, 0},
+               n ? "there are %zu kernels here (%s); choose one" : "there are %zu kernels here%s",
+               n, buf_text(&names));
+    return NULL;
+}
+
+struct spec *spec_read_one(struct arena *a, const struct source *src, const char *name,
+                           const struct spec_define *defines, size_t ndefine, struct diags *d)
+{
+    struct spec_reader r = {.a = a, .d = d, .defines = defines, .ndefine = ndefine};
+    r.only = name ? name : only_name(a, src, d);
+    const struct spec_file *f = r.only ? read_stream(&r, src) : NULL;
+    return f ? f->specs.v[0] : NULL;
 }
 
 struct spec *spec_read_case(struct arena *a, const struct spec *s, const struct spec_case *c,

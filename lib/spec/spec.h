@@ -15,6 +15,8 @@ enum spec_math { MATH_DEFAULT, MATH_STRICT, MATH_FAST };
 struct spec_param {
     struct lang_symbol *sym; /* SYM_BUFFER or SYM_SCALAR; sym->id is the index in spec.params */
     struct span span;        /* the declaration's text */
+    bool is_state;           /* of a program: an inout that keeps what one launch leaves for the
+                              * next, zeros at first */
     const char *decl;        /* the declaration as written: "in f32[n]" */
     struct lang_expr *value; /* a scalar's default, checked; NULL: must be given */
 };
@@ -71,6 +73,26 @@ struct spec_sums {
     uint64_t weights;
 };
 
+/* use: a kernel that a program calls by this name. */
+struct spec_use {
+    const char *name;
+    struct span span;
+    const char *path; /* of the file, as written; NULL: a kernel of this file */
+    struct span path_span;
+    const char *kernel; /* which of its kernels; NULL: the file has one */
+    VEC(struct spec_define) defines;
+    const char *schedule; /* "{tile: [64, 64]}"; NULL: the kernel's own */
+    struct span schedule_span;
+};
+
+/* What a program has beside parameters and temps: kaio-program(5), program/program.h. */
+struct spec_program {
+    VEC(struct spec_use) uses;
+    struct lang_steps steps;
+    struct span steps_span;
+    struct span functions; /* the text of functions:; src NULL: there is none */
+};
+
 struct spec {
     const struct source *src;
     const char *name; /* the kernel */
@@ -87,10 +109,11 @@ struct spec {
     VEC(struct spec_option) schedule;
     enum spec_math math;
     struct lang_scope params_scope; /* parameters and dimensions as body: sees them */
+    struct spec_program *program;   /* it is a program and computes nothing itself; or NULL */
     bool has_compute;
     struct lang_equations compute;        /* has_compute */
     struct lang_stmt *body;               /* NULL when has_compute */
-    VEC(struct spec_temp) temps;          /* body: its own buffers */
+    VEC(struct spec_temp) temps;          /* body or program: its own buffers */
     struct lang_scope temps_scope;        /* they, for the body and its functions */
     struct lang_expr *grid[3], *block[3]; /* body: grid[0] and block[0] not NULL */
     struct lang_expr *shared;     /* body: bytes for its shared array without a size, or NULL */
@@ -113,14 +136,20 @@ struct spec_define { /* -D name=value */
 const char *spec_parse_define(struct arena *a, const char *text, struct spec_define *out);
 const char *spec_define_text(struct arena *a, const struct spec_define *def);
 
-/* All the kernels of a stream. `defines` fix dimensions and choose types at emission; one that no
- * kernel of the file has is an error. Returns NULL with errors in d. Empty input is an error. */
+/* All the kernels and programs of a stream. `defines` fix dimensions and choose types at emission;
+ * one that no kernel of the file has is an error. Returns NULL with errors in d. Empty input is an
+ * error. */
 struct spec_file {
     VEC(struct spec *) specs;
 };
 struct spec_file *spec_read(struct arena *a, const struct source *src,
                             const struct spec_define *defines, size_t ndefine, struct diags *d);
 struct spec *spec_find(struct spec_file *f, const char *name); /* NULL if absent */
+
+/* One kernel of a stream, read without the others; name NULL: the only one that it has. Defines
+ * that it has no use for are none of its business. NULL with errors in d. */
+struct spec *spec_read_one(struct arena *a, const struct source *src, const char *name,
+                           const struct spec_define *defines, size_t ndefine, struct diags *d);
 
 /* The same for who judges each kernel by itself: one that is wrong leaves the others as they are.
  * NULL with errors in d where that can't be said of a kernel: it is no YAML, it is empty, a define

@@ -29,6 +29,8 @@ struct span text_trim(struct span s);
 /* Takes the word off the end of a text, and the blanks in front of it; false: it does not end
  * so. */
 bool text_take_end(struct span *s, const char *word);
+/* The same at the front; it stands alone there. */
+bool text_take_word(struct span *s, const char *word);
 /* Takes the "= 0" off the end of "u32[1] = 0". */
 bool text_take_zero(struct span *s);
 
@@ -54,6 +56,9 @@ struct lang_expr *read_launch_expr(struct spec_reader *r, struct span text, enum
                                    bool grid);
 bool read_cases(struct spec_reader *r, const struct yaml_value *v);
 bool read_schedule(struct spec_reader *r, const struct yaml_value *v);
+/* Of a program, whose parameters and temps have been read; use and functions may be NULL. */
+bool read_program_parts(struct spec_reader *r, const struct yaml_value *use,
+                        const struct yaml_value *functions, const struct yaml_value *steps);
 /* grid: and block:, up to three expressions. */
 bool read_extents(struct spec_reader *r, const struct yaml_value *v, const char *key,
                   struct lang_expr **out, uint32_t *n);
@@ -65,6 +70,7 @@ struct param_reader {
     struct diags *d;
     struct lang_scope *scope;
     const struct lang_types *types; /* NULL: none */
+    bool states;                    /* it is a program's: "state f32[n]" may be */
     VEC(struct spec_param) params;
     VEC(struct lang_symbol *) dims, derived;
 };

@@ -21,6 +21,18 @@ bool text_take_end(struct span *s, const char *word)
     return true;
 }
 
+bool text_take_word(struct span *s, const char *word)
+{
+    const size_t n = strlen(word);
+    const char *t = s->src->text + s->off;
+    if (s->len <= n || memcmp(t, word, n) != 0 || !strchr(" \t\n", t[n]))
+        return false;
+    s->off += n;
+    s->len -= n;
+    *s = text_trim(*s);
+    return true;
+}
+
 bool text_take_zero(struct span *s)
 {
     struct span rest = *s;

@@ -7,6 +7,7 @@
 #include "lower/lower.h"
 #include "lower/tuned.h"
 #include "print.h"
+#include "program/program.h"
 #include "run/device.h"
 
 enum {
@@ -33,7 +34,11 @@ static const struct cli_option options[] = {
     {OPT_TUNED, "tuned", "[FILE]",
      "with the schedules that kaio-bench --tune found\n"
      "(default $XDG_CACHE_HOME/kaio/tuned.json)"},
-    {OPT_KERNEL, "kernel", "NAME", "only the kernel NAME (may be repeated)", ""},
+    {OPT_KERNEL, "kernel", "NAME", "only the kernel or program NAME (may be repeated)", ""},
+    {'I', "include", "DIR",
+     "look in DIR for the kernels that programs use (may be repeated;\n"
+     "then $KAIO_PATH and the installed specs)",
+     "/"},
     {'g', "debug", "[LEVEL]",
      "lines of the spec for tools, as .file and .loc: 0 none, 1 those\n"
      "of bodies, 2 of equations, too, and of calls (default 1, of -g 2)",
@@ -79,7 +84,10 @@ struct job {
     struct buf tuning;      /* what was taken from it, for --explain */
     VEC(struct spec_define) defines;
     VEC(const char *) kernels;
-    VEC(struct spec *) specs;
+    VEC(const char *) include;
+    VEC(struct spec *) read;  /* of the files, as far as they are wanted */
+    VEC(struct spec *) specs; /* what is compiled: kernels */
+    VEC(struct program *) programs;
 };
 
 /* On stderr, as text or as lines of JSON; the exit status. */
@@ -187,6 +195,7 @@ static bool read_options(struct job *j, int argc, char **argv, int *status)
         case 'g': j->lower.lines = lines[j->cli.arg ? cli_choice(&j->cli, levels) : 2]; break;
         case 'o': j->output = j->cli.arg; break;
         case OPT_KERNEL: *VEC_PUSH(j->a, &j->kernels) = j->cli.arg; break;
+        case 'I': *VEC_PUSH(j->a, &j->include) = j->cli.arg; break;
         case OPT_EXPLAIN: j->explain = true; break;
         case 'v': j->verbose = true; break;
         case OPT_STATS: j->stats = true; break;
@@ -232,20 +241,57 @@ static bool has_name(const struct spec *s, const char *name)
     return spec_find_type(s, name) != NULL;
 }
 
+static bool compiles(void *ctx, struct spec *s)
+{
+    const struct job *j = ctx;
+    return lower_specs(j->a, &s, 1, j->target, NULL, diags_new(j->a)) != NULL;
+}
+
+/* A program is the kernels that it calls, and its steps. */
+static bool add_program(struct job *j, const struct spec *s, const struct spec_file *file)
+{
+    struct program_options opt = {
+        .defines = j->defines.v, .ndefine = j->defines.n, .compiles = compiles, .ctx = j};
+    opt.path = program_path(j->a, j->include.v, j->include.n, &opt.npath);
+    struct program *p = program_build(j->a, s, file, &opt, j->target->name, j->d);
+    if (!p)
+        return false;
+    for (size_t i = 0; i < p->kernels.n; i++)
+        *VEC_PUSH(j->a, &j->specs) = p->kernels.v[i].spec;
+    *VEC_PUSH(j->a, &j->programs) = p;
+    return true;
+}
+
+/* The kernels of a file with a program are there for it. */
+static bool add_file(struct job *j, const struct spec_file *file)
+{
+    bool has_program = false, good = true;
+    for (size_t i = 0; i < file->specs.n; i++)
+        has_program |= file->specs.v[i]->program != NULL;
+    for (size_t i = 0; i < file->specs.n && good; i++) {
+        struct spec *s = file->specs.v[i];
+        if (!wanted(j, s->name))
+            continue;
+        *VEC_PUSH(j->a, &j->read) = s;
+        if (s->program)
+            good = add_program(j, s, file);
+        else if (!has_program || j->kernels.n)
+            *VEC_PUSH(j->a, &j->specs) = s;
+    }
+    return good;
+}
+
 static bool read_specs(struct job *j)
 {
     static char *const input[] = {"-"};
     int n = j->cli.argc ? j->cli.argc : 1;
     char *const *paths = j->cli.argc ? j->cli.argv : input;
-    struct spec_file **files = ARENA_ARRAY(j->a, (size_t)n, struct spec_file *);
     for (int i = 0; i < n; i++) {
         const struct source *src = io_read(j->a, j->d, paths[i], IO_TEXT_LIMIT);
-        files[i] = src ? spec_read(j->a, src, j->defines.v, j->defines.n, j->d) : NULL;
-        if (!files[i])
+        const struct spec_file *file = src ? spec_read(j->a, src, j->defines.v, j->defines.n, j->d)
+                                           : NULL;
+        if (!file || !add_file(j, file))
             return false;
-        for (size_t k = 0; k < files[i]->specs.n; k++)
-            if (wanted(j, files[i]->specs.v[k]->name))
-                *VEC_PUSH(j->a, &j->specs) = files[i]->specs.v[k];
     }
     return true;
 }
@@ -254,15 +300,15 @@ static bool check_selection(struct job *j)
 {
     for (size_t i = 0; i < j->kernels.n; i++) {
         bool found = false;
-        for (size_t k = 0; k < j->specs.n; k++)
-            found |= strcmp(j->specs.v[k]->name, j->kernels.v[i]) == 0;
+        for (size_t k = 0; k < j->read.n; k++)
+            found |= strcmp(j->read.v[k]->name, j->kernels.v[i]) == 0;
         if (!found)
             return diag_error(j->d, SPAN_NONE, "no kernel is named '%s'", j->kernels.v[i]);
     }
     for (size_t i = 0; i < j->defines.n; i++) {
         bool found = false;
-        for (size_t k = 0; k < j->specs.n; k++)
-            found |= has_name(j->specs.v[k], j->defines.v[i].name);
+        for (size_t k = 0; k < j->read.n; k++)
+            found |= has_name(j->read.v[k], j->defines.v[i].name);
         if (!found)
             return diag_error(j->d, SPAN_NONE, "no kernel has a dimension or a type '%s'",
                               j->defines.v[i].name);
@@ -306,22 +352,40 @@ static bool apply_tuned(struct job *j)
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
+/* Behind the contracts of their kernels. */
+static void add_programs(struct job *j, struct ptx_module *m)
+{
+    struct buf header = buf_in(j->a);
+    buf_puts(&header, m->header);
+    for (size_t i = 0; i < j->programs.n; i++)
+        contract_write(j->programs.v[i]->contract, &header);
+    m->header = buf_text(&header);
+}
+
+/* The steps of programs, then their kernels. */
+static void print_explained(struct job *j, struct lower_report *report, struct buf *out)
+{
+    for (size_t i = 0; i < j->programs.n; i++)
+        print_program(j->programs.v[i], j->target->name, out);
+    print_explain(report, j->target->name, buf_text(&j->tuning), j->verbose, out);
+}
+
 static bool emit(struct job *j)
 {
     struct buf text = buf_in(j->a);
     struct lower_report report = {.text = buf_in(j->a)};
     j->lower.report = j->explain ? &report : NULL;
     j->lower.advises = true;
-    const struct ptx_module *m =
-        lower_specs(j->a, j->specs.v, j->specs.n, j->target, &j->lower, j->d);
+    struct ptx_module *m = lower_specs(j->a, j->specs.v, j->specs.n, j->target, &j->lower, j->d);
     if (!m)
         return false;
+    add_programs(j, m);
     if (j->stats)
         print_stats(j->a, m, j->target->name, j->json, &text);
     else if (j->explain && j->json)
         print_explain_json(&report, j->target->name, buf_text(&j->tuning), &text);
     else if (j->explain)
-        print_explain(&report, j->target->name, buf_text(&j->tuning), j->verbose, &text);
+        print_explained(j, &report, &text);
     else
         ptx_print(m, &text);
     struct io_out *out = io_create(j->a, j->d, j->output ? j->output : "-");

@@ -8,7 +8,7 @@
 #include "run/args.h"
 #include "run/choose.h"
 #include "run/keep.h"
-#include "run/loaded.h"
+#include "run/launchable.h"
 
 struct job {
     struct cli cli;
@@ -19,15 +19,15 @@ struct job {
     struct progress progress;
     const char *kernel;
     const char *tensors; /* the file whose tensors are listed; NULL: none */
-    struct loaded_options from;
+    struct launchable_options from;
     struct run_options run_options;
-    bool list, lines, quiet, check, time, json, print_suppressions;
+    bool list, lines, quiet, check, time, json, print_suppressions, plan, profile;
     struct suppressions suppressions;
     VEC(const char *) suppression_files;
     unsigned rounds; /* 0: the default */
     VEC(struct run_arg) args;
     VEC(const char *) decls;
-    struct loaded program;
+    struct launchable program;
     /* the device, while it is open */
     struct device *dev; /* NULL: it is not */
     struct arena *dev_arena;
@@ -74,6 +74,9 @@ int job_status(const struct job *j, enum device_status s);
 void print_diags(const struct job *j, const struct diags *d, const char *name);
 void print_outputs(const struct run *r, FILE *f);
 void print_timing(struct arena *a, const struct run_timing *t, FILE *f);
+/* Of a program: what its steps took; what it does and where its memory lies. */
+void print_profile(const struct run *r, FILE *f);
+bool print_plan(struct run *r, const struct ptx_module *m);
 /* A suppression for each finding, once. */
 void print_suppressions(const struct diags *d);
 /* A quantity with a unit that leaves one to three digits before the point. */

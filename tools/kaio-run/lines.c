@@ -147,7 +147,7 @@ static int make_ready(struct turn *t)
 {
     struct lines *l = t->l;
     struct job *j = l->j;
-    if (l->used && loaded_has_state(&j->program)) {
+    if (l->used && launchable_has_state(&j->program)) {
         struct diags *d = diags_new(t->q.a); /* warnings were told when it was loaded first */
         const enum device_status status = j->device.ops->load(j->dev, j->program.ptx, d);
         if (status != DEVICE_OK) {
@@ -309,7 +309,7 @@ static int check_names(struct job *j)
 {
     if (!j->kernel && j->program.contracts->v.n != 1)
         return CLI_OK; /* the lines say which */
-    const struct contract *c = loaded_kernel(&j->program, j->kernel, j->d);
+    const struct contract *c = launchable_kernel(&j->program, j->kernel, j->d);
     return c && run_check_names(run_new(j->a, c, j->d), j->args.v, j->args.n) ? CLI_OK
                                                                               : CLI_BAD_INPUT;
 }

@@ -34,6 +34,9 @@ enum {
     OPT_SUPPRESSIONS,
     OPT_PRINT_SUPPRESSIONS,
     OPT_MAX_FINDINGS,
+    OPT_PLAN,
+    OPT_PROFILE,
+    OPT_MAX_ITERATIONS,
     OPT_LINES,
 };
 
@@ -51,7 +54,7 @@ static const struct cli_option options[] = {
          "print the tensors of a safetensors file and exit", NULL),
     {.heading = "Launch"},
     TEXT('D', "define", "DIM=N", "give a dimension its value; the same as DIM=N", ""),
-    TEXT(OPT_KERNEL, "kernel", "NAME", "which kernel, when the PTX holds several", ""),
+    TEXT(OPT_KERNEL, "kernel", "NAME", "which kernel or program, when the PTX holds several", ""),
     TEXT(OPT_LAUNCH, "launch", "FILE", "read the launch contract from FILE", NULL),
     TEXT(OPT_LINES, "lines", NULL,
          "run for each line of standard input, of NAME=VALUE words,\nand answer each with a line",
@@ -59,6 +62,12 @@ static const struct cli_option options[] = {
     TEXT(OPT_HEAP, "heap", "BYTES", "room for malloc() in kernels (default 8Mi)", ""),
     TEXT(OPT_OVERCOMMIT, "overcommit", NULL, "ask for memory that the machine does not have left",
          NULL),
+    {.heading = "Programs"},
+    TEXT(OPT_PLAN, "plan", NULL, "print what the program does and where its memory lies, and exit",
+         NULL),
+    TEXT(OPT_PROFILE, "profile", NULL, "print the time of each step behind the results", NULL),
+    TEXT(OPT_MAX_ITERATIONS, "max-iterations", "N",
+         "end a while after N iterations (default 1e6; 0: never)", ""),
     {.heading = "Launch of PTX without a contract"},
     TEXT(OPT_ENTRY, "entry", "NAME", "the entry to launch", ""),
     TEXT(OPT_GRID, "grid", "X[,Y[,Z]]", "blocks; expressions of dimensions", ""),
@@ -229,7 +238,8 @@ static void check_options(struct job *j)
         (j->suppression_files.n || j->print_suppressions || j->device_options.max_findings))
         cli_usage_error(&j->cli,
                         "--suppressions, --print-suppressions and --max-findings need --check");
-    j->quiet |= j->json; /* nothing but JSON on stderr */
+    j->run_options.apart = j->check; /* so that reports name a temp */
+    j->quiet |= j->json;             /* nothing but JSON on stderr */
     if (j->list || j->tensors)
         return;
     if (j->lines)
@@ -259,6 +269,11 @@ static void read_options(struct job *j, int argc, char **argv)
         case OPT_LIST_DEVICES: j->list = true; break;
         case OPT_LIST_TENSORS: j->tensors = j->cli.arg; break;
         case OPT_KERNEL: j->kernel = j->cli.arg; break;
+        case OPT_PLAN: j->plan = true; break;
+        case OPT_PROFILE: j->profile = true; break;
+        case OPT_MAX_ITERATIONS:
+            j->run_options.max_iterations = (uint64_t)cli_int(&j->cli, 0, INT64_MAX);
+            break;
         case OPT_LAUNCH: j->from.launch = j->cli.arg; break;
         case OPT_ENTRY: j->from.made.entry = j->cli.arg; break;
         case OPT_GRID: j->from.made.grid = j->cli.arg; break;
@@ -343,6 +358,8 @@ static int show(struct job *j, struct request *q)
     struct run_timing t;
     const unsigned n = j->rounds ? j->rounds : j->device.ops == &sim_device ? 3 : 20;
     print_outputs(q->run, q->talk);
+    if (j->profile)
+        print_profile(q->run, q->talk);
     if (!j->time)
         return CLI_OK;
     const enum device_status status = run_time(q->run, j->device.ops, j->dev, n, &t);
@@ -366,6 +383,13 @@ static int work(struct job *j)
         status = request_bind(j, &q);
     if (status != CLI_OK)
         return status;
+    if (j->plan)
+        return print_plan(q.run, j->program.module) ? CLI_OK : CLI_BAD_INPUT;
+    if (j->profile && !q.run->contract->is_program) {
+        diag_error(j->d, SPAN_NONE, "'%s' is a kernel, and a profile is of programs",
+                   q.run->contract->kernel);
+        return CLI_BAD_INPUT;
+    }
     if (why && !j->quiet)
         cli_note(&j->cli, "%s; running on the simulator", why);
     q.talk = run_uses_stdout(q.run) ? stderr : stdout;

@@ -10,13 +10,13 @@ void print_outputs(const struct run *r, FILE *f)
 {
     size_t width = 0;
     for (size_t i = 0; i < r->nparam; i++)
-        if (run_is_output(&r->param[i]) && !r->param[i].destination &&
+        if (run_is_output(&r->param[i]) && !r->param[i].destination && !r->param[i].unnamed &&
             strlen(r->param[i].sym->name) > width)
             width = strlen(r->param[i].sym->name);
     for (size_t i = 0; i < r->nparam; i++) {
         const struct run_param *p = &r->param[i];
         struct buf text = buf_in(r->arena);
-        if (!run_is_output(p) || p->destination)
+        if (!run_is_output(p) || p->destination || p->unnamed)
             continue;
         buffer_print_summary(&p->result, &text);
         fprintf(f, "%-*s  %s\n", (int)width, p->sym->name, buf_text(&text));
@@ -60,6 +60,22 @@ void print_timing(struct arena *a, const struct run_timing *t, FILE *f)
     double rate = (double)t->bytes / t->median, copy = (double)t->bytes / t->copy_median;
     fprintf(f, "bytes  %s  %s  copy %s  ratio %.3f\n", print_scaled(a, (double)t->bytes, units, 1),
             rate_text(a, rate), rate_text(a, copy), rate / copy);
+}
+
+void print_profile(const struct run *r, FILE *f)
+{
+    struct buf text = buf_in(r->arena);
+    run_print_profile(r, &text);
+    fwrite(buf_text(&text), 1, text.len, f);
+}
+
+bool print_plan(struct run *r, const struct ptx_module *m)
+{
+    struct buf text = buf_in(r->arena);
+    if (!run_print_plan(r, m, &text))
+        return false;
+    fwrite(buf_text(&text), 1, text.len, stdout);
+    return true;
 }
 
 void print_suppressions(const struct diags *d)

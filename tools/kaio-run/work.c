@@ -35,8 +35,8 @@ void job_report_unused(struct job *j, const struct contract *const *c, size_t n)
 {
     VEC(const char *) entry = {0};
     for (size_t k = 0; k < n; k++)
-        for (size_t i = 0; i < c[k]->launches.n; i++)
-            *VEC_PUSH(j->a, &entry) = c[k]->launches.v[i].entry;
+        for (const char *const *one = run_entries(j->a, c[k]); *one; one++)
+            *VEC_PUSH(j->a, &entry) = *one;
     *VEC_PUSH(j->a, &entry) = NULL;
     suppress_unused(&j->suppressions, entry.v, j->d);
 }
@@ -45,7 +45,7 @@ int job_prepare(struct job *j, const char **why)
 {
     device_settle(j->a, &j->device, why);
     j->from.gpu = j->device.ops == &cuda_device;
-    if (!read_suppressions(j) || !loaded_read(j->a, &j->from, &j->program, j->d))
+    if (!read_suppressions(j) || !launchable_read(j->a, &j->from, &j->program, j->d))
         return CLI_BAD_INPUT;
     for (size_t i = 0; i < j->program.narg; i++)
         *VEC_PUSH(j->a, &j->args) = j->program.arg[i];
@@ -103,12 +103,24 @@ static void show_print(void *ctx, const char *text, size_t n)
         buf_add(&j->now->said, text, n);
 }
 
+/* What a launch of a program said with print(). */
+static void show_said(void *ctx, const char *text, size_t n)
+{
+    struct job *j = ctx;
+    show_print(j, text, n);
+    if (j->now && j->now->talk)
+        fflush(j->now->talk);
+}
+
 void job_watch(struct job *j)
 {
     _Static_assert(sizeof(sig_atomic_t) == sizeof(int), "a device watches an int");
     j->device_options.interrupted = j->stop;
     j->device_options.progress = show_progress;
     j->device_options.progress_ctx = j;
+    j->run_options.interrupted = j->stop;
+    j->run_options.say = show_said;
+    j->run_options.say_ctx = j;
     j->device_options.print = show_print;
     j->device_options.print_ctx = j;
 }
@@ -117,7 +129,7 @@ void job_watch(struct job *j)
 
 int request_bind(struct job *j, struct request *q)
 {
-    const struct contract *c = loaded_kernel(&j->program, q->kernel, q->d);
+    const struct contract *c = launchable_kernel(&j->program, q->kernel, q->d);
     if (!c)
         return CLI_BAD_INPUT;
     q->run = run_new(q->a, c, q->d);

@@ -1,6 +1,6 @@
 #include <config.h>
 
-#include "run/loaded.h"
+#include "run/launchable.h"
 
 #include "base/io.h"
 
@@ -9,7 +9,7 @@ static bool is_cubin(const struct source *s)
     return s->len >= 4 && memcmp(s->text, "\177ELF", 4) == 0;
 }
 
-static bool read_ptx(struct arena *a, const struct loaded_options *o, struct loaded *p,
+static bool read_ptx(struct arena *a, const struct launchable_options *o, struct launchable *p,
                      struct diags *d)
 {
     p->ptx = io_read(a, d, o->path, IO_TEXT_LIMIT);
@@ -40,7 +40,7 @@ static const struct source *contract_lines(struct arena *a, const struct source 
     return source_new(a, s->name, buf_text(&text), text.len);
 }
 
-static bool make_contract(struct arena *a, const struct loaded_options *o, struct loaded *p,
+static bool make_contract(struct arena *a, const struct launchable_options *o, struct launchable *p,
                           struct diags *d)
 {
     struct run_arg *value = NULL;
@@ -53,8 +53,8 @@ static bool make_contract(struct arena *a, const struct loaded_options *o, struc
     return true;
 }
 
-static bool read_contracts(struct arena *a, const struct loaded_options *o, struct loaded *p,
-                           struct diags *d)
+static bool read_contracts(struct arena *a, const struct launchable_options *o,
+                           struct launchable *p, struct diags *d)
 {
     const struct source *text;
     if (o->launch) {
@@ -77,21 +77,22 @@ static bool read_contracts(struct arena *a, const struct loaded_options *o, stru
     return p->contracts;
 }
 
-bool loaded_read(struct arena *a, const struct loaded_options *o, struct loaded *p,
-                  struct diags *d)
+bool launchable_read(struct arena *a, const struct launchable_options *o, struct launchable *p,
+                     struct diags *d)
 {
-    *p = (struct loaded){0};
+    *p = (struct launchable){0};
     return read_ptx(a, o, p, d) &&
            (o->made.entry ? make_contract(a, o, p, d) : read_contracts(a, o, p, d));
 }
 
-const struct contract *loaded_kernel(const struct loaded *p, const char *name, struct diags *d)
+const struct contract *launchable_kernel(const struct launchable *p, const char *name,
+                                         struct diags *d)
 {
     const size_t n = p->contracts->v.n;
     const char **names = ARENA_ARRAY(d->arena, n + 1, const char *);
     struct buf list = buf_in(d->arena);
-    if (!name && n == 1)
-        return p->contracts->v.v[0];
+    if (!name && contract_main(p->contracts))
+        return contract_main(p->contracts);
     for (size_t i = 0; i < n; i++) {
         names[i] = p->contracts->v.v[i]->kernel;
         buf_printf(&list, "%s%s", i ? ", " : "", names[i]);
@@ -111,7 +112,7 @@ const struct contract *loaded_kernel(const struct loaded *p, const char *name, s
     return NULL;
 }
 
-bool loaded_has_state(const struct loaded *p)
+bool launchable_has_state(const struct launchable *p)
 {
     for (size_t i = 0; p->module && i < p->module->items.n; i++) {
         const struct ptx_item *it = &p->module->items.v[i];
