@@ -271,7 +271,8 @@ static bool bind_source(struct binder *b, struct run_param *p, const char *value
         p->destination = value + used + 1;
     if (p->destination && view_is_behind(p->destination))
         return no_view(b, p, p->destination);
-    if (in->kind == SOURCE_MADE || (used == 0 && p->destination && p->decl->is_state))
+    p->unsourced = used == 0 && p->destination && p->decl->is_state;
+    if (in->kind == SOURCE_MADE || p->unsourced)
         return true;
     if (used == 0)
         return diag_error(r->d, SPAN_NONE, "%s needs a file or a generator: %s=x.npy, %s=@normal",
@@ -390,7 +391,7 @@ static bool bind_all(struct binder *b, const struct run_arg *arg, size_t n)
     for (size_t i = 0; i < n; i++)
         good = bind_one(b, &arg[i]) && good;
     for (size_t i = 0; i < r->nparam; i++)
-        r->param[i].unnamed = r->param[i].decl->is_state && !b->seen_param[i];
+        r->param[i].unsourced |= r->param[i].decl->is_state && !b->seen_param[i];
     if (!good || !all_given(b) || !run_shapes(r))
         return false;
     keep_settle(r);

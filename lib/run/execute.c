@@ -230,6 +230,14 @@ void job_keep(struct job *j, struct job_set *s)
             s->base[i] = 0;
 }
 
+void job_keep_states(struct job *j, struct job_set *s)
+{
+    for (size_t i = 0; i < j->r->nparam; i++)
+        if (s->base[i] && s->base[i] == s->address[i] &&
+            keep_state(j->r, &j->r->param[i], s->base[i]))
+            s->base[i] = 0;
+}
+
 static bool is_given(const struct run_param *p)
 {
     return p->host.data || p->kept || p->decl->is_state;

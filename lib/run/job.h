@@ -35,6 +35,8 @@ void job_release(struct job *j, struct job_set *s);
 enum device_status job_upload(struct job *j, struct job_set *s);
 /* Inputs that are to be kept (keep.h) are no longer the set's, and not released with it. */
 void job_keep(struct job *j, struct job_set *s);
+/* The same of a program's state, once its launch is over and read back. */
+void job_keep_states(struct job *j, struct job_set *s);
 /* The inouts' contents alone: what a run changes of its inputs. */
 enum device_status job_restore(struct job *j, struct job_set *s);
 /* Clears the temps that every run finds zero: before each run but the first after job_upload(). */

@@ -20,6 +20,7 @@ struct kept {
     size_t param;
     char *text;
     bool is_file;
+    bool is_state; /* what a program left; text is "" */
     struct io_state state;
     struct buffer shape; /* without data */
     uint64_t address;
@@ -94,14 +95,17 @@ static bool same_shape(const struct buffer *a, const struct buffer *b)
            memcmp(a->dim, b->dim, a->rank * sizeof *a->dim) == 0;
 }
 
+static bool is_wanted(const struct run_param *p, const struct kept *e)
+{
+    return e->is_state ? p->unsourced : p->wish && p->wish->found == e;
+}
+
 void keep_settle(struct run *r)
 {
     for (size_t i = 0; r->keep && i < r->nparam; i++) {
         struct run_param *p = &r->param[i];
         struct kept **at = find(r, p);
-        p->kept = *at && p->wish && p->wish->found == *at && same_shape(&(*at)->shape, &p->host)
-                      ? *at
-                      : NULL;
+        p->kept = *at && is_wanted(p, *at) && same_shape(&(*at)->shape, &p->host) ? *at : NULL;
         if (*at && !p->kept)
             drop(r->keep, at);
     }
@@ -133,30 +137,47 @@ static uint64_t copy_of(struct run *r, const struct run_param *p, uint64_t addre
     return 0;
 }
 
-bool keep_buffer(struct run *r, struct run_param *p, uint64_t address)
+/* False where there is no memory. */
+static bool add(struct run *r, const struct run_param *p, const char *text, struct kept like)
 {
-    const bool changes = run_is_output(p);
-    if (!r->keep || !p->wish || p->kept || !p->host.bytes)
-        return false;
     struct kept *e = calloc(1, sizeof *e);
-    char *text = e ? strdup(p->wish->text) : NULL;
-    uint64_t at = text ? address : 0;
-    if (at && changes)
-        at = copy_of(r, p, address);
-    if (!at) {
-        free(text);
+    like.text = e ? strdup(text) : NULL;
+    if (!like.text) {
         free(e);
         return false;
     }
-    *e = (struct kept){.next = r->keep->list,
-                       .contract = r->contract,
-                       .param = (size_t)(p - r->param),
-                       .text = text,
-                       .is_file = p->wish->is_file,
-                       .state = p->wish->state,
-                       .shape = p->host,
-                       .address = at};
+    *e = like;
+    e->next = r->keep->list;
+    e->contract = r->contract;
+    e->param = (size_t)(p - r->param);
+    e->shape = p->host;
     e->shape.data = NULL;
     r->keep->list = e;
-    return !changes;
+    return true;
+}
+
+bool keep_buffer(struct run *r, struct run_param *p, uint64_t address)
+{
+    const bool changes = run_is_output(p);
+    if (!r->keep || !p->wish || p->kept || !p->host.bytes || p->decl->is_state)
+        return false;
+    struct kept e = {.is_file = p->wish->is_file, .state = p->wish->state, .address = address};
+    if (changes && !(e.address = copy_of(r, p, address)))
+        return false;
+    if (add(r, p, p->wish->text, e))
+        return !changes;
+    if (changes)
+        r->keep->ops->release(r->keep->dev, e.address);
+    return false;
+}
+
+bool keep_state(struct run *r, struct run_param *p, uint64_t address)
+{
+    if (!r->keep || !p->decl->is_state || !p->host.bytes)
+        return false;
+    struct kept **at = find(r, p);
+    if (*at)
+        drop(r->keep, at);
+    p->kept = NULL;
+    return add(r, p, "", (struct kept){.is_state = true, .address = address});
 }

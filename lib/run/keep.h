@@ -31,6 +31,9 @@ uint64_t keep_address(const struct kept *e);
 /* The contents of an input are on the device at `address`, in memory that begins there: they are
  * kept if they are to be, and then the memory is not the caller's any more: true. */
 bool keep_buffer(struct run *r, struct run_param *p, uint64_t address);
+/* The same of a program's state when a launch is over: what it holds is what the next launch begins
+ * with. */
+bool keep_state(struct run *r, struct run_param *p, uint64_t address);
 /* What the device calls a buffer of a run that it outlives is copied: the arena's text goes. */
 enum device_status keep_label(struct run *r, const struct device_ops *ops, struct device *dev,
                               uint64_t address, const struct device_label *label);

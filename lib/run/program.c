@@ -89,6 +89,8 @@ enum device_status program_execute(struct run *r, const struct ptx_module *m,
         status = program_walk(p);
     if (status == DEVICE_OK)
         status = job_download(&p->job, &p->set);
+    if (status == DEVICE_OK)
+        job_keep_states(&p->job, &p->set);
     program_release(p);
     take_costs(p);
     if (stats)

@@ -46,7 +46,7 @@ struct run_param {
     /* args.c: */
     const char *destination; /* where the result goes; NULL: nowhere */
     struct io_out *out;
-    bool unnamed; /* a program's state that no argument was given for */
+    bool unsourced; /* a program's state that no contents were given for */
     /* keep.c: */
     const struct kept *kept; /* memory of the device that has the contents, in place of host.data */
     const struct keep_wish *wish; /* that they be kept; NULL: there is none */

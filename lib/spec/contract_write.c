@@ -100,7 +100,7 @@ static void declaration(const struct spec_param *p, struct buf *out)
     const struct lang_symbol *s = p->sym;
     struct buf b = buf_in(out->arena);
     if (s->kind == SYM_BUFFER) {
-        buf_printf(&b, "%s ", modes[s->mode]);
+        buf_printf(&b, "%s ", p->is_state ? "state" : modes[s->mode]);
         type_text(s, &b);
     } else {
         buf_puts(&b, dtype_name(s->type));

@@ -612,3 +612,39 @@ resident() {
     [ -n "${KAIO_QUICK-}" ] || [ "$(resident)" -lt $((early + 1000)) ]
     finish 2
 }
+
+@test "a program's state goes on from line to line, unless a line gives it or fails" {
+    cd "$BATS_TEST_TMPDIR"
+    cat >count.yaml <<'END'
+program: count
+params:
+  x: in f32[n]
+  total: state f32[n]
+  y: out f32[n]
+steps: |
+  total[i] = total[i] + x[i]
+  y[i] = total[i]
+END
+    kaio-emit count.yaml -o count.ptx
+    run kaio-run -q -d cpu --lines count.ptx <<'END'
+x=@ones n=2
+x=@const:2 n=2
+x=nothing.npy n=2
+x=@ones n=2
+x=@ones n=3
+x=@ones n=2 total=@const:10 y=y.npy
+x=@ones n=2 total=:t.npy
+END
+    [ "$status" = 2 ]
+    grep -E '^(ok|error)' <<<"$output" | cut -c 1-16 | sed 's/ *$//' >got
+    diff got - <<'END'
+ok	y  f32[2]  1 1
+ok	y  f32[2]  3 3
+error 2: cannot
+ok	y  f32[2]  4 4
+ok	y  f32[3]  1 1
+ok	total  f32[2]
+ok	y  f32[2]  12
+END
+    [ "$(tail -c 8 t.npy | od -An -tf4 | tr -s ' ')" = " 12 12" ]
+}

@@ -32,7 +32,7 @@ static const char *first_error(const struct diags *d)
 
 static bool is_shown(const struct run_param *p)
 {
-    return run_is_output(p) && !p->destination && !p->unnamed;
+    return run_is_output(p) && !p->destination && !p->unsourced;
 }
 
 static void answer_text(const struct request *q, const struct answer *what, struct buf *out)

@@ -10,13 +10,13 @@ void print_outputs(const struct run *r, FILE *f)
 {
     size_t width = 0;
     for (size_t i = 0; i < r->nparam; i++)
-        if (run_is_output(&r->param[i]) && !r->param[i].destination && !r->param[i].unnamed &&
+        if (run_is_output(&r->param[i]) && !r->param[i].destination && !r->param[i].unsourced &&
             strlen(r->param[i].sym->name) > width)
             width = strlen(r->param[i].sym->name);
     for (size_t i = 0; i < r->nparam; i++) {
         const struct run_param *p = &r->param[i];
         struct buf text = buf_in(r->arena);
-        if (!run_is_output(p) || p->destination || p->unnamed)
+        if (!run_is_output(p) || p->destination || p->unsourced)
             continue;
         buffer_print_summary(&p->result, &text);
         fprintf(f, "%-*s  %s\n", (int)width, p->sym->name, buf_text(&text));
