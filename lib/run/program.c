@@ -29,15 +29,12 @@ struct program *program_prepare(struct run *r, const struct ptx_module *m, bool 
 {
     struct program *p = program_new(r, m);
     p->apart = apart;
-    bool good = program_rehearse(p);
-    if (good) {
-        program_place(p);
-        good = arena_fits(p);
+    if (!program_rehearse(p)) {
+        program_forget(p);
+        return NULL;
     }
-    if (good)
-        return p;
-    program_forget(p);
-    return NULL;
+    program_place(p);
+    return p;
 }
 
 bool program_check(struct run *r, const struct ptx_module *m)
@@ -65,6 +62,10 @@ static struct program *begin(struct run *r, const struct ptx_module *m,
         job_inputs_given(r) ? program_prepare(r, m, opt->apart || opt->guard || opt->temps) : NULL;
     if (!p)
         return NULL;
+    if (!arena_fits(p)) {
+        program_forget(p);
+        return NULL;
+    }
     p->job = (struct job){.r = r, .ops = ops, .dev = dev, .opt = *opt};
     p->heard = diags_new(r->arena);
     p->said = buf_in(r->arena);

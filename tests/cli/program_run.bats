@@ -322,6 +322,25 @@ scale(x: w, y: x)'
     [ "$(at z)" != "$(at w)" ]
 }
 
+@test "temps that do not fit in memory are refused, and planned" {
+    program <<'END'
+params:
+  x: inout f32[n]
+temps:
+  $v: f32[n, 1000000000]
+  $w: f32[n, 1000000000]
+steps: |
+  scale(x: x, y: v[0, 0..n])
+  scale(x: x, y: w[0, 0..n])
+END
+    run -2 cpu p.ptx x=@ones n=1000
+    [[ $output = "kaio-run: error: the temps of 'p' take 4 TB of memory on the simulator, but "* ]]
+    run -0 cpu p.ptx x=@ones n=1000 --plan
+    [[ $output = *"arena: 4 TB for 8 TB, which are not all needed at the same time"* ]]
+    run -2 cpu p.ptx x=@ones n=4294967295
+    [[ $output = *"\$v cannot be f32[4294967295, 1000000000]: it does not fit in memory"* ]]
+}
+
 @test "a temp that is zero once is the kernel's for all calls with the same shapes" {
     one 'repeat 2 { total(x: x, y: v); scale(x: v, y: x, a: 1) }' n=3 >said
     grep -q '^x  f32\[3\]  4 4 4 ' said # cleared for each run
