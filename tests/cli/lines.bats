@@ -636,7 +636,7 @@ x=@ones n=2 total=@const:10 y=y.npy
 x=@ones n=2 total=:t.npy
 END
     [ "$status" = 2 ]
-    grep -E '^(ok|error)' <<<"$output" | cut -c 1-16 | sed 's/ *$//' >got
+    grep -E '^(ok|error)' <<<"$output" | cut -c 1-17 | sed 's/ *$//' >got
     diff got - <<'END'
 ok	y  f32[2]  1 1
 ok	y  f32[2]  3 3

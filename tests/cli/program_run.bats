@@ -153,6 +153,25 @@ np.testing.assert_allclose(np.load('rows.npy'), rows, rtol=1e-5)"
     done
 }
 
+@test "what the sizes of temps have in common may have a name in the contract" {
+    program <<'END'
+params:
+  x: in f32[n, 2, k]
+  y: out f32[n]
+where:
+  v1: n * 2 * k - n
+temps:
+  $s: f32[v1 + n]
+  $t: f32[v1 + n]
+steps: |
+  scale(x: x as [n * 2 * k], y: s) line 9
+  scale(x: s, y: t, a: 3.0) line 10
+  scale(x: t[0..n], y: y, a: 1.0) line 11
+END
+    run -0 cpu p.ptx x=@ones n=3 k=5
+    [ "$output" = "y  f32[3]  6 6 6  min 6 max 6 mean 6 nan 0 inf 0" ]
+}
+
 @test "a program goes before the kernels of its file, and --kernel chooses among them" {
     heat
     run -0 cpu p.ptx u=@ones h=3 w=4
