@@ -14,7 +14,8 @@
 # must exit with 0; after the comment line
 #     .\" exit 2
 # it must exit with that, and what follows is its standard error too. All commands of a page run one after the other
-# in one folder, where specs/ is the kernel library. A display that cannot run in the test suite is preceded by
+# in one folder, where specs/ is the kernel library and examples/ the programs. A display that cannot run in the test
+# suite is preceded by
 #     .\" not run: REASON
 #
 # In Markdown (*.md) a display is a block that begins with ```console. The comments stand on a line before it:

@@ -35,6 +35,7 @@ run_examples() {
     local count=0 status want command expected record got
     cd "$BATS_TEST_TMPDIR"
     ln -s "$KAIO_SRCDIR/specs" specs
+    ln -s "$KAIO_SRCDIR/examples" examples
     while IFS= read -r -d $'\034' record; do
         record=${record#$'\n'}
         want=${record%%$'\n'*} record=${record#*$'\n'}

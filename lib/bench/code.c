@@ -10,6 +10,12 @@ struct spec *code_choose(struct spec_file *f, const char *path, const char *name
 {
     struct buf list = buf_in(d->arena);
     struct spec *s = name ? spec_find(f, name) : f->specs.n == 1 ? f->specs.v[0] : NULL;
+    for (size_t i = 0; i < f->specs.n && (!name || s); i++)
+        if (f->specs.v[i]->program && (!name || f->specs.v[i] == s)) {
+            diag_error(d, SPAN_NONE, "'%s' is a program, and kaio-bench times kernels%s",
+                       f->specs.v[i]->name, f->specs.n > 1 ? "; choose one with --kernel" : "");
+            return NULL;
+        }
     if (s)
         return s;
     for (size_t i = 0; i < f->specs.n; i++)

@@ -6,17 +6,12 @@
  *     program_resolve()   a call's views and numbers, bound           program_call.c,
  * program_view.c program_place()     temps in one piece of memory                program_memory.c
  *     program_perform()   a call on the device                        program_device.c
+ *     program_watch_before()  and who watches it                      program_watch.c
  */
 #ifndef KAIO_RUN_PROGRAM_H
 #define KAIO_RUN_PROGRAM_H
 
 #include "run/job.h"
-
-/* A part of a buffer of the program, as bytes and in its shape. */
-struct program_part {
-    uint64_t at;
-    struct buffer shape;
-};
 
 /* A kernel with the shapes of its buffers and the numbers that decide how it is launched: made once
  * for all calls that have the same. */
@@ -75,6 +70,8 @@ struct program {
     uint64_t visits; /* calls so far */
     uint64_t idle;   /* iterations since the last of them */
     enum device_status (*visit)(struct program *p, struct program_call *c);
+    void (*show)(void *ctx, const struct run_call *c); /* in a rehearsal; NULL: to nobody */
+    void *show_ctx;
 
     /* bound kernels */
     struct arena *cache; /* of all of them; NULL: there are none */
@@ -97,6 +94,7 @@ struct program {
     VEC(uint64_t) lent;             /* of the call at hand, where temps lie apart */
     struct diags *heard;            /* of the launch at hand */
     struct buf said;
+    struct arena *seen; /* contents of the call that is watched; NULL: none is */
     struct run_stats stats;
 };
 
@@ -134,6 +132,12 @@ enum device_status program_perform(struct program *p, struct program_call *c);
 enum device_status program_answer(struct program *p, struct program_call *c, bool *go_on);
 enum device_status program_allocate(struct program *p);
 void program_release(struct program *p);
+/* Where the call's actual lies. */
+uint64_t program_address(const struct program *p, const struct program_call *c, size_t actual);
+/* program_watch.c: around the launches of a call. */
+enum device_status program_watch_before(struct program *p, struct program_call *c);
+enum device_status program_watch_behind(struct program *p, struct program_call *c);
+struct run_call program_shown(const struct program *p, const struct program_call *c);
 /* What parameters and temps hold when the program begins. */
 enum device_status program_upload(struct program *p);
 /* What is left of that after a run. */

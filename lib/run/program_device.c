@@ -38,6 +38,11 @@ static uint64_t address_of(const struct program *p, size_t buffer)
                                           : p->base + p->temp_at[buffer - r->nparam];
 }
 
+uint64_t program_address(const struct program *p, const struct program_call *c, size_t actual)
+{
+    return address_of(p, c->buffer[actual]) + c->part[actual].at;
+}
+
 /* Temps that begin as zeros, or are zero when the program begins. */
 static enum device_status zero_temps(struct program *p)
 {
@@ -88,6 +93,7 @@ static void take_back(struct program *p)
 void program_release(struct program *p)
 {
     const struct job *j = &p->job;
+    arena_free(p->seen);
     program_forget(p);
     take_back(p);
     messages_release(&p->messages);
@@ -310,8 +316,10 @@ enum device_status program_perform(struct program *p, struct program_call *c)
     TRY(place_temps(p, c->bound));
     TRY(place_plan(p, c->bound));
     TRY(describe_buffers(p, c));
+    TRY(program_watch_before(p, c));
     TRY(launch(p, c));
     TRY(return_buffers(p, c));
+    TRY(program_watch_behind(p, c));
     take_back(p);
     return DEVICE_OK;
 }

@@ -207,6 +207,11 @@ static enum device_status rehearse(struct program *p, struct program_call *c)
         return DEVICE_REFUSED;
     const uint64_t bytes = program_scratch(c);
     c->scratch = bytes > c->scratch ? bytes : c->scratch;
+    if (p->show) {
+        const struct run_call shown = program_shown(p, c);
+        p->show(p->show_ctx, &shown);
+        c->cost.calls++;
+    }
     return DEVICE_OK;
 }
 

@@ -176,6 +176,31 @@ bool run_sums(struct run *r, const struct spec_sums *given, struct spec_sums *su
 /* "f32[n, 2 * k]": the parameter's type as declared, without in, out, inout. */
 const char *run_type_text(struct run *r, const struct run_param *p);
 
+/* A part of a buffer of a program: bytes from its start, and the part's shape. */
+struct program_part {
+    uint64_t at;
+    struct buffer shape;
+};
+
+/* A call of a kernel by a program, for who watches it; valid until he returns. */
+struct run_call {
+    const struct contract_step *step; /* a call, or the while or if that asks */
+    const char *text;                 /* "heat_step(x: u, y: v)" */
+    size_t number, n;                 /* in the order of the text, of so many */
+    uint64_t before;                  /* how often the step was called before */
+    struct run *kernel;               /* bound to the call's sizes and numbers */
+    const struct program_part *part;  /* by argument of the step, of those that are buffers */
+};
+struct run_watch {
+    void *ctx;
+    /* before each call: are its contents wanted? */
+    bool (*wants)(void *ctx, const struct run_call *c);
+    /* and behind one whose are: what inputs held before it is in c->kernel's .host, what outputs
+     * hold in .result. False: that is enough; the program ends as if at a fault, without an
+     * error. */
+    bool (*saw)(void *ctx, const struct run_call *c);
+};
+
 struct run_options {
     uint8_t poison; /* every byte of an output before the launch: one never written shows */
     uint32_t guard; /* bytes of a band on each side of every buffer, a multiple of 256, in which
@@ -190,6 +215,7 @@ struct run_options {
     /* gets what each launch said with print() when it is over; NULL: r->messages keeps it */
     void (*say)(void *ctx, const char *text, size_t n);
     void *say_ctx;
+    const struct run_watch *watch; /* NULL: nobody watches; outs of a watched call are poisoned */
 };
 enum { RUN_MESSAGE_BYTES = 1 << 20, RUN_MESSAGE_BYTES_MOST = 1 << 30, RUN_ITERATIONS = 1000000 };
 /* poison 0xff (NaN, -1), no guard, 1 MiB of messages sorted by thread, RUN_ITERATIONS */
@@ -224,6 +250,10 @@ void run_print_messages(const struct run *r, struct buf *out);
 /* Appends what it does for the shapes at hand and how its memory is laid out. After run_shapes();
  * false with errors. */
 bool run_print_plan(struct run *r, const struct ptx_module *m, struct buf *out);
+/* Shows each call once at least, without a device, loops as far as they matter. After
+ * run_shapes(); false with errors. */
+bool run_calls(struct run *r, const struct ptx_module *m,
+               void (*show)(void *ctx, const struct run_call *c), void *ctx);
 /* Appends a table of r->costs. */
 void run_print_profile(const struct run *r, struct buf *out);
 /* The entries of the launches of the contract, or of the kernels that it calls; NULL behind the

@@ -8,17 +8,55 @@
 
 /* ---- code for all sizes ---------------------------------------------------------------------- */
 
+static bool compiles(void *ctx, struct spec *s)
+{
+    const struct kernel *k = ctx;
+    return lower_specs(k->a, &s, 1, k->s->target, NULL, diags_new(k->a)) != NULL;
+}
+
+/* The program as calls of kernels. */
+static bool build_program(struct kernel *k, struct diags *d)
+{
+    const struct options *o = k->s->opt;
+    struct program_options opt = {
+        .defines = o->define, .ndefine = o->ndefine, .compiles = compiles, .ctx = k};
+    opt.path = program_path(k->a, o->include, o->ninclude, &opt.npath);
+    k->program = program_build(k->a, k->spec, k->s->file, &opt, d);
+    return k->program != NULL;
+}
+
+/* What is compiled: the kernel, or the program's. */
+static struct ptx_module *lower(struct kernel *k, struct diags *d)
+{
+    struct session *s = k->s;
+    /* the simulator's findings name the spec's lines */
+    const struct lower_options lo = {.lines = s->ops == &sim_device ? LOWER_LINES_ALL
+                                                                    : LOWER_LINES_BODY};
+    VEC(struct spec *) specs = {0};
+    struct buf header = buf_in(k->a);
+    if (!k->program)
+        return lower_specs(k->a, &k->spec, 1, s->target, &lo, d);
+    for (size_t i = 0; i < k->program->kernels.n; i++)
+        *VEC_PUSH(k->a, &specs) = k->program->kernels.v[i].spec;
+    struct ptx_module *m = lower_specs(k->a, specs.v, specs.n, s->target, &lo, d);
+    if (m) {
+        buf_puts(&header, m->header);
+        program_write(k->program, s->target->name, &header);
+        m->header = buf_text(&header);
+    }
+    return m;
+}
+
 /* PTX text, as another program would get it, and the contract read back from it. */
 static bool emit(struct kernel *k, struct diags *d)
 {
     struct session *s = k->s;
+    if (k->spec->program && !build_program(k, d))
+        return false;
     if (s->opt->ptx) {
         k->ptx = io_read(k->a, d, s->opt->ptx, IO_TEXT_LIMIT);
     } else {
-        /* the simulator's findings name the spec's lines */
-        const struct lower_options lo = {.lines = s->ops == &sim_device ? LOWER_LINES_ALL
-                                                                        : LOWER_LINES_BODY};
-        struct ptx_module *made = lower_specs(k->a, &k->spec, 1, s->target, &lo, d);
+        struct ptx_module *made = lower(k, d);
         if (!made)
             return false;
         struct buf text = buf_in(k->a);
@@ -34,10 +72,12 @@ static bool emit(struct kernel *k, struct diags *d)
                                              k->module->header, strlen(k->module->header));
     struct contract_file *file = contract_read(k->a, header, d);
     for (size_t i = 0; file && i < file->v.n; i++)
-        if (strcmp(file->v.v[i]->kernel, k->spec->name) == 0)
+        if (strcmp(file->v.v[i]->kernel, k->spec->name) == 0 &&
+            file->v.v[i]->is_program == (k->program != NULL))
             k->contract = file->v.v[i];
     return k->contract ? true
-           : file      ? diag_error(d, SPAN_NONE, "the PTX has no kernel '%s'", k->spec->name)
+           : file      ? diag_error(d, SPAN_NONE, "the PTX has no %s '%s'",
+                               k->program ? "program" : "kernel", k->spec->name)
                        : false;
 }
 

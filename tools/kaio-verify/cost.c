@@ -6,7 +6,7 @@
 
 /* Terms that the reference adds up in seconds, as products of matrices; and where a sample is
  * taken, term by term. */
-static const double MOST = 0x1p32, MOST_OF_SAMPLE = 0x1p26;
+static const double MOST = 0x1p32, MOST_OF_SAMPLE = 0x1p26, MOST_OF_CALL = 0x1p24;
 
 enum { LARGEST_SAMPLE = 4096, SMALLEST_SAMPLE = 64 };
 
@@ -132,12 +132,23 @@ double cost_of(struct arena *a, const struct ref_input *in, uint64_t sample)
     return sum;
 }
 
-uint64_t cost_sample(struct arena *a, const struct ref_input *in, const struct options *o)
+static uint64_t sample(struct arena *a, const struct ref_input *in, const struct options *o,
+                       double most, double most_of_sample)
 {
-    if (o->sample || o->every || cost_of(a, in, 0) <= MOST)
+    if (o->sample || o->every || cost_of(a, in, 0) <= most)
         return o->sample;
     uint64_t n = LARGEST_SAMPLE;
-    while (n > SMALLEST_SAMPLE && cost_of(a, in, n) > MOST_OF_SAMPLE)
+    while (n > SMALLEST_SAMPLE && cost_of(a, in, n) > most_of_sample)
         n /= 2;
     return n;
+}
+
+uint64_t cost_sample(struct arena *a, const struct ref_input *in, const struct options *o)
+{
+    return sample(a, in, o, MOST, MOST_OF_SAMPLE);
+}
+
+uint64_t cost_sample_of_call(struct arena *a, const struct ref_input *in, const struct options *o)
+{
+    return sample(a, in, o, MOST_OF_CALL, MOST_OF_CALL);
 }

@@ -141,6 +141,16 @@ static bool compare_all(struct files *f)
     return true;
 }
 
+/* The program of the file, unless one of its kernels is asked for. */
+static const struct spec *find_program(const struct files *f, const struct spec_file *file)
+{
+    for (size_t i = 0; i < file->specs.n; i++)
+        if (file->specs.v[i]->program &&
+            (!f->opt->kernel || strcmp(file->specs.v[i]->name, f->opt->kernel) == 0))
+            return file->specs.v[i];
+    return NULL;
+}
+
 static struct spec *one_spec(struct files *f, const char *path)
 {
     const struct source *src = io_read(f->a, f->d, path, IO_TEXT_LIMIT);
@@ -148,6 +158,13 @@ static struct spec *one_spec(struct files *f, const char *path)
                                  : NULL;
     if (!file)
         return NULL;
+    const struct spec *program = find_program(f, file);
+    if (program) {
+        diag_error(f->d, program->name_span,
+                   "'%s' is a program, whose steps are checked while it runs: kaio-verify --run %s",
+                   program->name, path);
+        return NULL;
+    }
     struct spec *s = f->opt->kernel       ? spec_find(file, f->opt->kernel)
                      : file->specs.n == 1 ? file->specs.v[0]
                                           : NULL;

@@ -164,6 +164,14 @@ void json_row(const struct rows *r, const struct row *row)
         json_uint(&j, "seed", row->seed);
     if (row->seconds > 0)
         json_double(&j, "seconds", row->seconds);
+    if (row->step)
+        json_str(&j, "step", row->step);
+    if (row->calls) {
+        json_uint(&j, "calls", row->calls);
+        json_uint(&j, "checked", row->checked);
+    }
+    if (row->about)
+        json_str(&j, "about", row->about);
     if (row->result)
         json_result(&j, r, row);
     else if (row->output)

@@ -6,6 +6,8 @@ tools_kaio_verify_kaio_verify_SOURCES = \
 	tools/kaio-verify/files.c \
 	tools/kaio-verify/formats.c \
 	tools/kaio-verify/golden.c \
+	tools/kaio-verify/program.c \
+	tools/kaio-verify/repeat.c \
 	tools/kaio-verify/rows.c \
 	tools/kaio-verify/run.c \
 	tools/kaio-verify/shapes.c \
@@ -13,5 +15,6 @@ tools_kaio_verify_kaio_verify_SOURCES = \
 	tools/kaio-verify/trial.c \
 	tools/kaio-verify/trial.h \
 	tools/kaio-verify/verify.h \
+	tools/kaio-verify/watch.c \
 	tools/kaio-verify/words.c
 tools_kaio_verify_kaio_verify_LDADD = $(TOOL_LIBS)

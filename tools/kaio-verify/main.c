@@ -53,6 +53,10 @@ static const struct cli_option option_list[] = {
     {OPT_KERNEL, "kernel", "NAME", "of a file with several kernels, this one", NULL, NULL},
     {'D', "define", "NAME=VALUE", "fix a dimension at emission, or choose a type (T=f32)", NULL,
      NULL},
+    {'I', "include", "DIR",
+     "look in DIR for the kernels that programs use (may be repeated;\n"
+     "then $KAIO_PATH and the installed specs)",
+     "/", NULL},
     {OPT_SAMPLE, "sample", "N",
      "check only N elements of each output, chosen at random\n(0: all, where it would be a sample)",
      NULL, NULL},
@@ -90,7 +94,7 @@ static const struct cli_option option_list[] = {
      "draw from N when asynchronous copies arrive on the simulator\n(default 0: as late as they "
      "may)",
      NULL, NULL},
-    {OPT_ALL, "all", NULL, "large cases too", NULL, NULL},
+    {OPT_ALL, "all", NULL, "large cases too, and each call of a program's steps", NULL, NULL},
     {OPT_LIST, "list", NULL, "run nothing, list the cases", NULL, NULL},
     {OPT_FAIL_FAST, "fail-fast", NULL, "stop at the first row that is not a pass", NULL, NULL},
     {OPT_PTX, "ptx", "FILE", "run the PTX in FILE instead of emitting", NULL, NULL},
@@ -142,6 +146,13 @@ static void define(struct cli *cli, struct options *opt)
     for (size_t i = 0; i + 1 < opt->ndefine; i++)
         if (strcmp(opt->define[i].name, opt->define[opt->ndefine - 1].name) == 0)
             cli_usage_error(cli, "'%s' is given twice", opt->define[i].name);
+}
+
+static void include(struct cli *cli, struct options *opt)
+{
+    if (opt->ninclude == sizeof opt->include / sizeof *opt->include)
+        cli_usage_error(cli, "--%s: given too often", cli->shown);
+    opt->include[opt->ninclude++] = cli->arg;
 }
 
 /* "exact,edge" or "all". */
@@ -229,6 +240,7 @@ static void take_option(struct cli *cli, int id, struct options *o)
     case OPT_GOLDEN: o->golden = true; break;
     case OPT_KERNEL: o->kernel = cli->arg; break;
     case 'D': define(cli, o); break;
+    case 'I': include(cli, o); break;
     case OPT_SAMPLE:
         o->sample = (uint64_t)cli_int(cli, 0, INT64_MAX);
         o->every = !o->sample;
@@ -286,10 +298,10 @@ int main(int argc, char **argv)
         cli_usage_error(&cli, "--run and --golden exclude each other");
     if (!opt.run && (opt.device || opt.target || opt.fills || opt.repeat || opt.all || opt.ptx ||
                      opt.check || opt.suppressions || opt.check_seed || opt.shapes || opt.ntype ||
-                     opt.code || opt.fail_fast || opt.list || opt.steps))
+                     opt.code || opt.fail_fast || opt.list || opt.steps || opt.ninclude))
         cli_usage_error(&cli, "--device, --target, --fill, --shapes, --types, --code, --repeat, "
                               "--steps, --check, --suppressions, --check-seed, --all, --list, "
-                              "--fail-fast and --ptx need --run");
+                              "--fail-fast, --ptx and -I need --run");
     bool sums = opt.sums.depth != RUN_NOT_GIVEN || opt.sums.truncation != RUN_NOT_GIVEN ||
                 opt.sums.products != RUN_NOT_GIVEN || opt.sums.weights != RUN_NOT_GIVEN;
     if (opt.suppressions && !opt.check)

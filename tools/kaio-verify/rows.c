@@ -60,10 +60,12 @@ void rows_begin(struct rows *r)
 const char *row_description(struct arena *a, const struct row *row)
 {
     struct buf b = buf_in(a);
+    if (row->step)
+        buf_printf(&b, "%s: ", row->step);
     if (row->result)
         report_line(row->output, row->result, &b);
     else
-        buf_puts(&b, row->why ? row->why : "");
+        buf_puts(&b, row->why ? row->why : row->about ? row->about : "");
     for (size_t k = 0; k < row->nfrom; k++)
         buf_printf(&b, "%s%s", k ? ", " : "; from the kernel's own ", row->from[k]);
     return buf_text(&b);

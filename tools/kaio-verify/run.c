@@ -414,14 +414,18 @@ static void run_kernel(struct session *s, const char *path, struct spec *spec)
     struct kernel k = {.s = s, .a = arena_new(), .path = path, .spec = spec};
     struct diags *d = diags_new(k.a);
     bool any = s->values.n > 0 || s->opt->shapes || is_known(s, spec) ||
-               (!s->cases.n && !spec->cases.n && has_open_dims(spec));
+               (!s->cases.n && !spec->cases.n && has_open_dims(spec) && !spec->program);
     for (size_t c = 0; c < spec->cases.n; c++)
         any |= wanted(s, spec->cases.v[c].name);
     if (!any && s->cases.n == 0) {
         diag_error(d, spec->name_span, "'%s' has no cases; give its dimensions, as in n=1000",
                    spec->name);
         kernel_error(&k, d, CLI_BAD_INPUT);
-    } else if (any && !spec_oracle(spec)) {
+    } else if (any && spec->program && program_lacks(s->opt)) {
+        diag_error(d, spec->name_span, "'%s' is a program, and %s is for kernels", spec->name,
+                   program_lacks(s->opt));
+        kernel_error(&k, d, CLI_BAD_INPUT);
+    } else if (any && !spec->program && !spec_oracle(spec)) {
         diag_error(d, spec->name_span,
                    "'%s' has a body: and no reference:, so nothing says what it computes",
                    spec->name);
@@ -447,6 +451,8 @@ static void unreadable(struct session *s, const char *name, const struct diags *
 
 static void run_part(struct session *s, const char *path, const struct spec_part *part)
 {
+    if (part->spec && program_has(s, part->spec))
+        return;
     if (!part->spec) {
         unreadable(s, part->name ? part->name : path, part->d);
         return;
@@ -455,6 +461,15 @@ static void run_part(struct session *s, const char *path, const struct spec_part
         progress_clear(&s->progress);
     cli_report(s->cli, part->d);
     run_kernel(s, path, part->spec);
+}
+
+static const struct spec_file *readable(struct session *s, const struct spec_parts *parts)
+{
+    struct spec_file *f = ARENA_NEW(s->a, struct spec_file);
+    for (size_t i = 0; i < parts->v.n; i++)
+        if (parts->v.v[i].spec)
+            *VEC_PUSH(s->a, &f->specs) = parts->v.v[i].spec;
+    return f;
 }
 
 static void run_file(struct session *s, const char *path)
@@ -468,6 +483,7 @@ static void run_file(struct session *s, const char *path)
         unreadable(s, path, d);
         return;
     }
+    s->file = readable(s, parts);
     for (size_t k = 0; k < parts->v.n && !session_over(s); k++) {
         const struct spec_part *part = &parts->v.v[k];
         const char *only = s->opt->kernel;

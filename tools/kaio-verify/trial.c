@@ -15,9 +15,6 @@ static const double LARGE = 0x1p22, LARGE_BYTES = 0x1p26;
 static const double STEPS_BYTES = 0x1p32;
 enum { GUARD = 4096 }; /* bytes on each side of a buffer on a GPU; the simulator knows the bounds */
 
-/* In the place of a kind of fill where every input has a generator. */
-static const char given[] = "given";
-
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 const char *trial_words(struct arena *a, const word_list *words)
@@ -43,67 +40,7 @@ void trial_begin(struct trial *t)
     cli_doing(t->test);
 }
 
-static void print_sums(const struct spec_sums *s, struct buf *b)
-{
-    const char *const names[] = {"depth", "truncation", "products", "weights"};
-    const uint64_t values[] = {s->depth, s->truncation, s->products, s->weights};
-    for (size_t k = 0; k < sizeof values / sizeof *values; k++)
-        if (values[k] != RUN_NOT_GIVEN)
-            buf_printf(b, " --%s=%llu", names[k], (unsigned long long)values[k]);
-}
-
-/* The command that runs one row alone. */
-static const char *repeat_command(const struct trial *t, const char *fill)
-{
-    const struct kernel *k = t->k;
-    const struct options *o = k->s->opt;
-    struct buf b = buf_in(k->s->a);
-    buf_printf(&b, "kaio-verify --run -d %s -t %s --seed=%llu", k->s->info.kind, k->s->target->name,
-               (unsigned long long)o->seed);
-    if (fill && strcmp(fill, given) != 0)
-        buf_printf(&b, " --fill=%s", fill);
-    if (o->sample)
-        buf_printf(&b, " --sample=%llu", (unsigned long long)o->sample);
-    if (o->all)
-        buf_puts(&b, " --all");
-    if (o->repeat)
-        buf_printf(&b, " --repeat=%llu", (unsigned long long)o->repeat);
-    if (o->steps)
-        buf_puts(&b, " --steps");
-    if (o->check)
-        buf_printf(&b, " --check=%s", o->check_words);
-    if (o->suppressions) {
-        buf_puts(&b, " --suppressions=");
-        buf_shell_word(&b, o->suppressions);
-    }
-    if (o->check_seed)
-        buf_printf(&b, " --check-seed=%llu", (unsigned long long)o->check_seed);
-    for (size_t i = 0; i < o->ndefine; i++)
-        buf_printf(&b, " -D %s", spec_define_text(k->s->a, &o->define[i]));
-    for (size_t i = 0; i < k->types.n; i++)
-        buf_printf(&b, " -D %s", k->types.v[i]);
-    if (!k->one_code)
-        buf_printf(&b, " --code=%s", code_names[k->is_fixed ? CODE_FIXED : CODE_GENERIC]);
-    print_sums(&o->sums, &b);
-    print_tolerance(&o->tolerance, &b);
-    if (o->max_instructions)
-        buf_printf(&b, " --max-instructions=%llu",
-                   (unsigned long long)(o->max_instructions + 1 ? o->max_instructions : 0));
-    if (o->ptx) {
-        buf_puts(&b, " --ptx=");
-        print_word(o->ptx, &b);
-    }
-    buf_printf(&b, " --kernel=%s ", k->spec->name);
-    print_word(k->path, &b);
-    buf_printf(&b, "%s%s", *t->words ? " " : "", t->words);
-    for (size_t i = 0; i < k->s->inputs.n; i++) {
-        buf_putc(&b, ' ');
-        print_word(k->s->inputs.v[i], &b);
-    }
-    return buf_text(&b);
-}
-
-static void add_row(struct trial *t, const struct row *base, const char *fill)
+void trial_add(struct trial *t, const struct row *base, const char *fill)
 {
     struct session *s = t->k->s;
     struct row row = *base;
@@ -116,7 +53,7 @@ static void add_row(struct trial *t, const struct row *base, const char *fill)
     row.has_seed = true;
     row.seed = s->opt->seed;
     row.seconds = t->seconds;
-    row.repeat = s->ops ? repeat_command(t, fill) : NULL;
+    row.repeat = s->ops ? trial_repeat(t, fill) : NULL;
     progress_clear(&s->progress);
     rows_add(&s->rows, &row);
     if (row.status == ROW_FAIL || row.status == ROW_MISTRUST)
@@ -130,19 +67,22 @@ void trial_error(struct trial *t, int status, const char *fill)
     progress_clear(&s->progress);
     cli_report(s->cli, t->d);
     const struct row row = row_of_errors(s->a, NULL, t->d);
-    add_row(t, &row, fill);
+    trial_add(t, &row, fill);
     session_worse(s, status);
 }
 
 static void skip(struct trial *t, const char *why, const char *fill)
 {
-    add_row(t, &(struct row){.status = ROW_SKIP, .why = why}, fill);
+    trial_add(t, &(struct row){.status = ROW_SKIP, .why = why}, fill);
 }
 
 void trial_skip(struct trial *t, const char *why)
 {
     skip(t, why, NULL);
 }
+
+/* In the place of a kind of fill where every input has a generator. */
+const char trial_given[] = "given";
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
@@ -226,17 +166,19 @@ bool trial_bind(struct trial *t)
 
 double trial_cost(const struct trial *t)
 {
+    if (t->k->spec->program)
+        return program_terms(t);
     return cost_of(t->a, &t->in, t->k->s->opt->sample);
 }
 
 /* ---- the reference --------------------------------------------------------------------------- */
 
 /* Whether no input is left to the kind of fill. */
-static bool all_made(const struct trial *t)
+bool trial_all_made(const struct trial *t)
 {
     bool all = true, any = false;
     for (size_t i = 0; i < t->run->nparam; i++)
-        if (run_is_input(&t->run->param[i])) {
+        if (run_is_input(&t->run->param[i]) && !(t->run->param[i].decl->is_state && !t->made[i])) {
             all &= t->made[i] != NULL;
             any = true;
         }
@@ -244,12 +186,12 @@ static bool all_made(const struct trial *t)
 }
 
 /* The kind's name, for rows. */
-static const char *fill_label(const struct trial *t, enum fill_kind kind)
+const char *trial_fill(const struct trial *t, enum fill_kind kind)
 {
-    return all_made(t) ? given : fill_names[kind];
+    return trial_all_made(t) ? trial_given : fill_names[kind];
 }
 
-static bool make_input(struct trial *t, const char *text, struct run_param *p)
+bool trial_make_input(struct trial *t, const char *text, struct run_param *p)
 {
     struct generator g;
     size_t used;
@@ -278,7 +220,7 @@ static bool fill_inputs(struct trial *t, enum fill_kind kind, unsigned halve)
             buffer_alloc(t->a, &p->host, p->sym->name);
         if (!t->made[i])
             fill_buffer(kind, t->k->s->opt->seed, p->sym->name, &use, terms, &p->host);
-        else if (!make_input(t, t->made[i], p))
+        else if (!trial_make_input(t, t->made[i], p))
             return false;
         ((const void **)(uintptr_t)t->in.buffers)[sp->sym->id] = p->host.data;
     }
@@ -307,7 +249,7 @@ static struct ref *reference(struct trial *t, enum fill_kind kind)
         struct ref *ref = ref_evaluate(t->a, &t->in, &ro, d);
         if (ref)
             return ref;
-        if (halve < 32 && !all_made(t) && strstr(rows_first_error(d), "outside 0..") &&
+        if (halve < 32 && !trial_all_made(t) && strstr(rows_first_error(d), "outside 0..") &&
             !*o->interrupted)
             continue;
         for (size_t i = 0; i < d->list.n; i++)
@@ -333,7 +275,7 @@ static void print_messages(struct trial *t)
                     (unsigned long long)m->lost, (unsigned long long)m->needed);
 }
 
-static bool execute(struct trial *t, const char *fill)
+bool trial_execute(struct trial *t, const char *fill)
 {
     struct session *s = t->k->s;
     struct run_options ro = run_default;
@@ -341,10 +283,15 @@ static bool execute(struct trial *t, const char *fill)
     ro.message_bytes = s->opt->message_bytes;
     ro.guard = s->ops == &cuda_device ? GUARD : 0;
     ro.temps = t->temps;
+    ro.watch = t->watch;
+    ro.apart = s->opt->check != 0; /* so that reports name a program's temps */
+    ro.interrupted = s->opt->interrupted;
     enum device_status st = run_execute(t->run, t->k->module, s->ops, s->dev, &ro, &stats);
     t->seconds += stats.seconds;
     print_messages(t);
     if (st == DEVICE_OK)
+        return true;
+    if (st == DEVICE_FAULT && t->watch && !t->d->nerror)
         return true;
     if (st != DEVICE_FAULT) {
         trial_error(t, st == DEVICE_REFUSED ? CLI_BAD_INPUT : CLI_DEVICE_FAILED, fill);
@@ -352,11 +299,11 @@ static bool execute(struct trial *t, const char *fill)
     }
     progress_clear(&s->progress);
     cli_report(s->cli, t->d);
-    add_row(t,
-            &(struct row){.status = ROW_FAIL,
-                          .why = arena_strdup(s->a, rows_first_error(t->d)),
-                          .said = t->d},
-            fill);
+    trial_add(t,
+              &(struct row){.status = ROW_FAIL,
+                            .why = arena_strdup(s->a, rows_first_error(t->d)),
+                            .said = t->d},
+              fill);
     return false;
 }
 
@@ -371,7 +318,7 @@ static bool same_bits(struct trial *t, void **before)
     return same;
 }
 
-static bool bit_stable(struct trial *t, const char *fill)
+bool trial_bit_stable(struct trial *t, const char *fill)
 {
     void **before = ARENA_ARRAY(t->a, t->run->nparam, void *);
     for (size_t i = 0; i < t->run->nparam; i++) {
@@ -382,11 +329,12 @@ static bool bit_stable(struct trial *t, const char *fill)
         memcpy(before[i], p->result.data, p->result.bytes);
     }
     for (uint64_t k = 0; k < t->k->s->opt->repeat && !*t->k->s->opt->interrupted; k++) {
-        if (!execute(t, fill))
+        if (!trial_execute(t, fill))
             return false;
         if (same_bits(t, before))
             continue;
-        add_row(t, &(struct row){.status = ROW_FAIL, .why = "two runs gave different bits"}, fill);
+        trial_add(t, &(struct row){.status = ROW_FAIL, .why = "two runs gave different bits"},
+                  fill);
         return false;
     }
     return true;
@@ -394,7 +342,7 @@ static bool bit_stable(struct trial *t, const char *fill)
 
 /* ---- the verdict ----------------------------------------------------------------------------- */
 
-static bool has_float_input(const struct spec *s)
+bool trial_has_float_input(const struct spec *s)
 {
     for (size_t k = 0; k < s->params.n; k++) {
         const struct lang_symbol *sym = s->params.v[k].sym;
@@ -409,7 +357,8 @@ static bool has_float_input(const struct spec *s)
 bool trial_should_vary(const struct trial *t, enum fill_kind kind)
 {
     unsigned fills = t->k->s->opt->fills;
-    if (kind == FILL_EXACT && (!fills || fills >> FILL_NORMAL & 3) && has_float_input(t->k->spec))
+    if (kind == FILL_EXACT && (!fills || fills >> FILL_NORMAL & 3) &&
+        trial_has_float_input(t->k->spec))
         return false;
     return values_vary(t->run);
 }
@@ -436,12 +385,12 @@ void trial_judged(struct trial *t, const struct row *row, enum fill_kind kind)
     }
     if (!res->count)
         skip(t, arena_printf(s->a, "nothing to compare: '%s' is empty", row->output),
-             fill_label(t, kind));
+             trial_fill(t, kind));
     else if (t->drawn && !proves)
         skip(t, arena_printf(s->a, "'%s' proves nothing here: %s", row->output, res->why),
-             fill_label(t, kind));
+             trial_fill(t, kind));
     else
-        add_row(t, row, fill_label(t, kind));
+        trial_add(t, row, trial_fill(t, kind));
 }
 
 /* The reference failed. Of a shape that nobody chose and that it has no value for, nothing is to be
@@ -449,7 +398,7 @@ void trial_judged(struct trial *t, const struct row *row, enum fill_kind kind)
 void trial_no_reference(struct trial *t, enum fill_kind kind)
 {
     struct session *s = t->k->s;
-    const char *fill = fill_label(t, kind);
+    const char *fill = trial_fill(t, kind);
     if (t->drawn && !*s->opt->interrupted)
         skip(t, arena_printf(s->a, "the reference has no value: %s", rows_first_error(t->d)), fill);
     else
@@ -481,10 +430,10 @@ static void judge(struct trial *t, struct ref *ref, enum fill_kind kind)
 {
     const size_t n = ref_noutput(ref);
     struct compare_result *res = ARENA_ARRAY(t->a, n, struct compare_result);
-    const char *fill = fill_label(t, kind);
+    const char *fill = trial_fill(t, kind);
     if (!t->temps && !compare_all(t, ref, kind, res) && may_step(t)) {
         t->temps = true;
-        if (!execute(t, fill))
+        if (!trial_execute(t, fill))
             return;
     }
     if (t->temps) {
@@ -527,7 +476,8 @@ static void check(struct trial *t, enum fill_kind kind)
         trial_no_reference(t, kind);
         return;
     }
-    if (execute(t, fill_label(t, kind)) && (!s->opt->repeat || bit_stable(t, fill_label(t, kind))))
+    if (trial_execute(t, trial_fill(t, kind)) &&
+        (!s->opt->repeat || trial_bit_stable(t, trial_fill(t, kind))))
         judge(t, ref, kind);
     ref_free(ref);
 }
@@ -535,8 +485,8 @@ static void check(struct trial *t, enum fill_kind kind)
 static bool takes(const struct trial *t, enum fill_kind kind)
 {
     const struct options *o = t->k->s->opt;
-    bool floats = has_float_input(t->k->spec);
-    if (all_made(t))
+    bool floats = trial_has_float_input(t->k->spec);
+    if (trial_all_made(t))
         return kind == FILL_EXACT;
     if (o->fills)
         return o->fills >> kind & 1;
@@ -562,7 +512,8 @@ double trial_bytes(const struct trial *t)
 bool trial_skip_large(struct trial *t)
 {
     const struct session *s = t->k->s;
-    const double terms = trial_cost(t), bytes = trial_bytes(t);
+    /* the calls of a program are a sample, each of no more than a sample */
+    const double terms = t->k->spec->program ? 0 : trial_cost(t), bytes = trial_bytes(t);
     const bool few_bytes = bytes <= LARGE_BYTES || s->opt->sample;
     if ((terms <= LARGE && few_bytes) || !t->named || s->opt->all)
         return false;
@@ -582,6 +533,10 @@ void trial_run(struct trial *t)
     }
     if (trial_skip_large(t))
         return;
+    if (t->k->program) {
+        program_run(t);
+        return;
+    }
     for (int kind = 0; kind < FILL_KINDS && !session_over(s); kind++)
         if (takes(t, (enum fill_kind)kind))
             check(t, (enum fill_kind)kind);

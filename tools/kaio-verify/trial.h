@@ -9,6 +9,7 @@
 #include "base/suppress.h"
 #include "ptx/ptx.h"
 #include "run/choose.h"
+#include "program/program.h"
 #include "run/run.h"
 
 typedef VEC(const char *) word_list;
@@ -20,6 +21,7 @@ struct session {
     struct arena *a;
     struct diags *d;                /* for the session as a whole */
     word_list specs, cases, values; /* the operands, sorted out */
+    const struct spec_file *file;   /* what can be read of the one at hand */
     word_list inputs;               /* "ids=@randint:0:10", of every problem */
     /* by case, by opt->type, by input */
     bool *case_used, *type_used, *input_used;
@@ -45,6 +47,7 @@ struct kernel {
     struct arena *a;
     const char *path;
     struct spec *spec;
+    const struct program *program; /* what a program was compiled to; NULL: it is a kernel */
     const struct source *ptx;
     struct ptx_module *module;
     struct contract *contract;
@@ -71,7 +74,8 @@ struct trial {
     struct ref_input in;
     struct spec_sums sums;
     double seconds;
-    bool temps; /* runs read the temps back */
+    bool temps;                    /* runs read the temps back */
+    const struct run_watch *watch; /* of a program: who sees its calls */
 };
 
 /* code.c: emits and loads the kernel with the types of `spec`, unless that is what the device has.
@@ -107,6 +111,21 @@ void trial_skip(struct trial *t, const char *why);
 void trial_judged(struct trial *t, const struct row *row, enum fill_kind kind);
 /* The reference failed; the row that says so. */
 void trial_no_reference(struct trial *t, enum fill_kind kind);
+/* Adds a row as it is, but for what the trial says of itself. */
+void trial_add(struct trial *t, const struct row *row, const char *fill);
+/* repeat.c: the command that runs one row alone. */
+const char *trial_repeat(const struct trial *t, const char *fill);
+extern const char trial_given[]; /* "given" */
+/* The kind's name for rows; trial_given where each input has a generator. */
+const char *trial_fill(const struct trial *t, enum fill_kind kind);
+bool trial_all_made(const struct trial *t);
+/* Fills the input from its generator's text. */
+bool trial_make_input(struct trial *t, const char *text, struct run_param *p);
+/* Runs it. False after a row that says what went wrong; not where the watcher ended a program. */
+bool trial_execute(struct trial *t, const char *fill);
+/* After that: runs it as often as --repeat says. False after a row: the bits are not the same. */
+bool trial_bit_stable(struct trial *t, const char *fill);
+bool trial_has_float_input(const struct spec *s);
 /* How the reference of this trial is evaluated. */
 struct ref_options trial_ref_options(struct trial *t);
 /* Whether a constant output is suspicious with this fill. */
@@ -117,6 +136,29 @@ bool steps_any(const struct trial *t);
 /* After a run that read the temps back: adds a row for each stored intermediate and for each
  * output, judged by the stored values that the kernel made it from. */
 void steps_judge(struct trial *t, enum fill_kind kind);
+
+/* program.c: a trial of a program, with every fill that is asked for. */
+void program_run(struct trial *t);
+/* The terms of the references of its calls, one of each step. */
+double program_terms(const struct trial *t);
+/* What is asked for that programs have no answer to: "--shapes"; NULL: nothing. */
+const char *program_lacks(const struct options *o);
+/* The kernels of a file with a program are there for it. By itself one is checked where it has
+ * cases and something says what it computes, or where it is asked for. */
+bool program_has(const struct session *s, const struct spec *spec);
+/* watch.c: the calls of the steps while the program runs, judged by what each was given. */
+struct watcher;
+struct watcher *watch_new(struct trial *t, enum fill_kind kind, bool may_be_nan);
+const struct run_watch *watch_of(struct watcher *w);
+/* A step made little but NaN of what it was first given, and was not allowed to: another kind of
+ * fill shows more. No row was added. */
+bool watch_saw_nan(const struct watcher *w);
+/* It was wrong; the row says where. */
+bool watch_saw_wrong(const struct watcher *w);
+/* Adds the row of a program that did nothing wrong. */
+void watch_end(struct watcher *w);
+/* The kernel that is called so; NULL: the PTX has one that the program does not call. */
+struct spec *program_spec(const struct trial *t, const struct contract *kernel);
 
 /* Random shapes for --shapes. */
 struct shapes *shapes_new(struct arena *a, struct kernel *k);

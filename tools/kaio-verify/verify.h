@@ -31,6 +31,10 @@ struct row {
     /* of one step of a chain: the stored values that it was judged from */
     const char *const *from;
     size_t nfrom;
+    /* of a program: the step that is judged ("step of line 9, t = 3: ..."); what was seen of it;
+     * the calls of kernels, and those of them that were checked */
+    const char *step, *about;
+    uint64_t calls, checked;
 };
 
 struct rows {
@@ -103,6 +107,8 @@ struct options {
     enum format format;
     struct spec_define define[64];
     size_t ndefine;
+    const char *include[64]; /* folders of the kernels that programs use */
+    size_t ninclude;
     struct arena *arena; /* of the defines */
     const volatile sig_atomic_t *interrupted;
 };
@@ -122,6 +128,8 @@ bool cost_reads(const struct lang_expr *e, const struct lang_symbol *s);
 /* How many elements of each output are evaluated: what --sample says; else all (0), or as many as
  * take seconds. */
 uint64_t cost_sample(struct arena *a, const struct ref_input *in, const struct options *o);
+/* The same for one call of many: as many as take a tenth of a second, unless all are asked for. */
+uint64_t cost_sample_of_call(struct arena *a, const struct ref_input *in, const struct options *o);
 
 /* A word for the shell, quoted when it must be. */
 void print_word(const char *word, struct buf *out);
