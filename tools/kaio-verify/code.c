@@ -21,7 +21,7 @@ static bool build_program(struct kernel *k, struct diags *d)
     struct program_options opt = {
         .defines = o->define, .ndefine = o->ndefine, .compiles = compiles, .ctx = k};
     opt.path = program_path(k->a, o->include, o->ninclude, &opt.npath);
-    k->program = program_build(k->a, k->spec, k->s->file, &opt, d);
+    k->program = program_build(k->a, k->spec, k->s->file, &opt, k->s->target->name, d);
     return k->program != NULL;
 }
 
@@ -41,7 +41,7 @@ static struct ptx_module *lower(struct kernel *k, struct diags *d)
     struct ptx_module *m = lower_specs(k->a, specs.v, specs.n, s->target, &lo, d);
     if (m) {
         buf_puts(&header, m->header);
-        program_write(k->program, s->target->name, &header);
+        contract_write(k->program->contract, &header);
         m->header = buf_text(&header);
     }
     return m;
