@@ -85,6 +85,8 @@ enum device_status program_execute(struct run *r, const struct ptx_module *m,
         status = program_upload(p);
     if (status == DEVICE_OK)
         status = program_walk(p);
+    if (p->enough)
+        status = DEVICE_OK;
     if (status == DEVICE_OK)
         status = job_download(&p->job, &p->set);
     program_release(p);
