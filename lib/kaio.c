@@ -399,7 +399,7 @@ static enum kaio_status do_run(struct call *c)
         return KAIO_BAD_INPUT;
     }
     struct run *r = run_new(c->arena, contract, c->d);
-    if (!run_bind_args(r, arguments(c), c->narg, false))
+    if (!run_bind_args(r, arguments(c), c->narg, NULL))
         return KAIO_BAD_INPUT;
     c->run = r;
     enum kaio_status status = execute(c, r, src, m);
@@ -490,7 +490,7 @@ static enum kaio_status do_verify(struct call *c)
         if (!p || !run_is_buffer(p) || p->sym->mode != MODE_OUT)
             given[n++] = given[i];
     }
-    if (!run_bind_args(r, given, n, false))
+    if (!run_bind_args(r, given, n, NULL))
         return KAIO_BAD_INPUT;
     bool any = false;
     for (size_t i = 0; i < c->narg; i++)

@@ -50,3 +50,36 @@ bats_require_minimum_version 1.5.0
     printf '%101s\n' x >"$BATS_TEST_TMPDIR/wide.c"
     run -0 wide "$BATS_TEST_TMPDIR"
 }
+
+@test "where lib/lower emits code, no compiler chooses the order" {
+    cd "$KAIO_SRCDIR"
+    run -0 python3 tests/order.py
+    # and the search itself finds what there is
+    cd "$BATS_TEST_TMPDIR"
+    mkdir -p lib/lower lib/ptx
+    printf '#define PTX(b, mnemonic, ...) ptx_emit((b), (mnemonic), ARGS(__VA_ARGS__))\n' >lib/ptx/ptx.h
+    cat >lib/lower/one.c <<'END'
+static int own(struct cg *g, /* a ( */ int x)
+{
+    PTX(&g->b, "mov.u32 (", x);
+    return x;
+}
+int one(struct cg *g, int x)
+{
+    int a = both(own(g, 1), 2), b = both(own(g, 2), plain(g, 1));
+    if (own(g, a) && own(g, b))
+        a = own(g, x);
+    PTX(&g->b, "add.u32", reg(own(g, a)), reg(own(g, b)));
+    return x ? own(g, a) : own(g, both(x, 1));
+}
+int two(struct cg *g, int x)
+{
+    x = both(x, both(one(g, 2), 3) + 4, /* here */
+             one(g, 5));
+    PTX_IF(&g->b, g->answer(g, x), "mov.u32", reg(one(g, x)));
+    return x - one(g, x) * (x + one(g, 3));
+}
+END
+    run -1 python3 "$KAIO_SRCDIR/tests/order.py" lib
+    [ "${lines[*]}" = "lib/lower/one.c:17: both lib/lower/one.c:18: PTX_IF lib/lower/one.c:19: operands" ]
+}

@@ -1,7 +1,7 @@
 # tests of the tree as a whole: layers, manuals, installation
 BATS_TESTS += tests/layers.bats tests/house.bats tests/man.bats tests/install.bats tests/cli/tools.bats tests/cli/memory.bats tests/cli/signals.bats
 EXTRA_DIST += tests/README.md tests/cli/signals.bash tests/examples.awk tests/expand.awk
-EXTRA_DIST += tests/gpu.sh tests/oracle.sh
+EXTRA_DIST += tests/gpu.sh tests/oracle.sh tests/order.py
 
 # The kernel library on a GPU, beside the simulator. Exit status 77: there is no GPU.
 check-gpu: all tests/kernels/fuzz tests/unit/sim_mma tests/unit/sim_wgmma tests/unit/sim_wgmma_layout \

@@ -10,6 +10,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 /* --- inputs --- */
@@ -141,6 +143,55 @@ struct span io_line(struct arena *a, const char *path, size_t line)
     return (struct span){src, (size_t)(p - src->text), (size_t)(eol - p)};
 }
 
+bool io_is_stdin(const char *path)
+{
+    struct stat in, st;
+    if (strcmp(path, "-") == 0 || io_descriptor(path) == STDIN_FILENO)
+        return true;
+    return fstat(STDIN_FILENO, &in) == 0 && S_ISFIFO(in.st_mode) && stat(path, &st) == 0 &&
+           st.st_dev == in.st_dev && st.st_ino == in.st_ino;
+}
+
+/* --- files that stay as they are --- */
+
+static bool is_in_memory(const char *path)
+{
+    enum { TMPFS = 0x01021994 };
+    const unsigned ramfs = 0x858458f6, hugetlbfs = 0x958458f6;
+    struct statfs fs;
+    if (statfs(path, &fs) != 0)
+        return true;
+    const unsigned type = (unsigned)fs.f_type;
+    return type == TMPFS || type == ramfs || type == hugetlbfs;
+}
+
+static int64_t nanoseconds(struct timespec t)
+{
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+bool io_state(const char *path, struct io_state *s)
+{
+    static const int64_t tick = 2000000000; /* of the coarsest clock of a file system, FAT's */
+    struct stat st;
+    struct timespec now;
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || is_in_memory(path) ||
+        clock_gettime(CLOCK_REALTIME, &now) != 0)
+        return false;
+    *s = (struct io_state){.device = st.st_dev,
+                           .inode = st.st_ino,
+                           .bytes = (uint64_t)st.st_size,
+                           .modified = nanoseconds(st.st_mtim),
+                           .changed = nanoseconds(st.st_ctim)};
+    return nanoseconds(now) - s->modified > tick;
+}
+
+bool io_same_state(const struct io_state *a, const struct io_state *b)
+{
+    return a->device == b->device && a->inode == b->inode && a->bytes == b->bytes &&
+           a->modified == b->modified && a->changed == b->changed;
+}
+
 /* --- unfinished outputs ---
  * The one piece of state the library keeps for the process: a signal handler gets no argument.
  * Slots are taken and given back atomically, so outputs may be made by any thread and a signal may
@@ -176,11 +227,13 @@ void io_remove_unfinished(void)
 
 /* --- outputs --- */
 
-/* The descriptor that a path such as /dev/stdout or /dev/fd/3 names, or -1. Such a path may lead to
- * a regular file, but it means the open descriptor: the file must not be replaced under it. */
-static int named_descriptor(const char *path)
+/* Such a path may lead to a regular file, but it means the open descriptor: the file must not be
+ * replaced under it. */
+int io_descriptor(const char *path)
 {
     static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/", NULL};
+    if (strcmp(path, "/dev/stdin") == 0)
+        return STDIN_FILENO;
     if (strcmp(path, "/dev/stdout") == 0)
         return STDOUT_FILENO;
     if (strcmp(path, "/dev/stderr") == 0)
@@ -277,7 +330,7 @@ struct io_out *io_create(struct arena *a, struct diags *d, const char *path)
 {
     struct io_out *o = ARENA_NEW(a, struct io_out);
     struct stat st;
-    int fd = strcmp(path, "-") == 0 ? STDOUT_FILENO : named_descriptor(path);
+    int fd = strcmp(path, "-") == 0 ? STDOUT_FILENO : io_descriptor(path);
     o->path = arena_strdup(a, fd == STDOUT_FILENO && path[0] == '-' ? "<stdout>" : path);
     o->slot = -1;
     if (fd >= 0) {

@@ -36,6 +36,22 @@ bool io_get(struct io_in *in, void *to, size_t n, size_t *got, struct diags *d);
 bool io_skip(struct io_in *in, uint64_t n, struct diags *d);
 void io_close(struct io_in *in); /* NULL is allowed */
 
+/* The descriptor that a path such as /dev/stdout or /dev/fd/3 names; -1: it names none. */
+int io_descriptor(const char *path);
+/* Whether reading from the path takes from standard input: "-", /dev/stdin, the FIFO that it is. */
+bool io_is_stdin(const char *path);
+
+/* What tells that a file is as it was: when two are the same. */
+struct io_state {
+    uint64_t device, inode, bytes;
+    int64_t modified, changed; /* ns */
+};
+/* False where nothing would tell of a change: of what is no regular file, of one that was modified
+ * so recently that the file system's clock may not have moved since, and of one in memory (tmpfs),
+ * which is changed through a mapping without a trace. */
+bool io_state(const char *path, struct io_state *s);
+bool io_same_state(const struct io_state *a, const struct io_state *b);
+
 /* An output in the making. A regular file is written under a temporary name in its directory, and
  * takes its name (over a file already there, whose mode it keeps) only at io_commit(). Where the
  * path names something else (/dev/stdout, /dev/full, a FIFO), or is "-", the bytes go straight

@@ -29,10 +29,15 @@ static const char *tensor_mark(const char *path)
     return NULL;
 }
 
-bool load_file(struct arena *a, const char *path, struct loaded *out, struct diags *d)
+const char *load_path(struct arena *a, const char *path)
 {
     const char *mark = tensor_mark(path);
-    const char *file = mark ? arena_strndup(a, path, (size_t)(mark - path)) : path;
+    return mark ? arena_strndup(a, path, (size_t)(mark - path)) : path;
+}
+
+bool load_file(struct arena *a, const char *path, struct loaded *out, struct diags *d)
+{
+    const char *mark = tensor_mark(path), *file = load_path(a, path);
     if (!mark && ends_with(path, strlen(path), ".safetensors"))
         return diag_error(d, SPAN_NONE, "'%s' holds many tensors; name one: '%s#NAME'", path, path);
     struct io_in *in = io_open(a, d, file);

@@ -40,6 +40,8 @@ struct loaded {
 /* Reads a file (or "-") and says what is in it; false with errors in d. The data stay in the arena.
  * Raw bytes are opened and no more, for only who knows the shape knows how many are needed. */
 bool load_file(struct arena *a, const char *path, struct loaded *out, struct diags *d);
+/* The file that this reads: "w.safetensors" of "w.safetensors#layer.0.weight". */
+const char *load_path(struct arena *a, const char *path);
 /* Reads raw bytes, of which this many are needed; bytes says how many there are, and where that is
  * another number data is NULL: one more is the most that is read. LOAD_ALL: all of a regular file,
  * and others are refused. */

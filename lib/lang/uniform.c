@@ -410,7 +410,8 @@ static void visit_jump(struct uniform *u, struct place *s, struct cause around,
     if (t->kind == S_RETURN) {
         c.kind = AFTER_RETURN;
         if (t->rhs && u->function) {
-            struct value v = value_under(value_of(u, s, around, t->rhs), worse(c, s->gone));
+            const struct cause gone = worse(c, s->gone);
+            struct value v = value_under(value_of(u, s, around, t->rhs), gone);
             u->function->result = u->function->leave->live ? value_join(u->function->result, v) : v;
         }
         if (u->function)

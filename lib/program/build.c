@@ -103,8 +103,7 @@ static bool build_list(struct builder *b, struct lang_step *const *v, uint32_t n
     return true;
 }
 
-/* ---- parameters and temps
- * ------------------------------------------------------------------------ */
+/* ---- parameters and temps -------------------------------------------------------------------- */
 
 static void add_variable(struct builder *b, const char *name, struct lang_symbol *sym,
                          struct span at)
@@ -142,19 +141,24 @@ static void take_kernel_names(struct builder *b)
 }
 
 struct program *program_build(struct arena *a, const struct spec *s, const struct spec_file *file,
-                              const struct program_options *opt, struct diags *d)
+                              const struct program_options *opt, const char *target,
+                              struct diags *d)
 {
     struct block outermost = {0};
     struct builder b = {.a = a, .d = d, .spec = s, .file = file, .opt = opt, .block = &outermost};
     step_list steps = {0};
     b.out = ARENA_NEW(a, struct program);
     b.out->spec = s;
-    b.out->contract = contract_of_spec(a, s, NULL);
+    b.out->contract = contract_of_spec(a, s, target);
     b.out->contract->is_program = true;
     take_kernel_names(&b);
     declare(&b);
     if (!build_list(&b, s->program->steps.v, s->program->steps.n, &steps))
         return NULL;
-    b.out->steps = (struct lang_steps){steps.v, (uint32_t)steps.n};
+    if (steps.n == 0) {
+        diag_error(d, s->program->steps_span, "nothing that these steps do lasts");
+        return NULL;
+    }
+    b.out->contract->written = (struct lang_steps){steps.v, (uint32_t)steps.n};
     return b.out;
 }

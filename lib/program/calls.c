@@ -35,8 +35,7 @@ static bool is_buffer(const struct spec_param *p)
     return p->sym->kind == SYM_BUFFER;
 }
 
-/* ---- which argument is whose ------------------------------------------------------------------
- */
+/* ---- which argument is whose ----------------------------------------------------------------- */
 
 static size_t find_param(const struct spec *s, const char *name)
 {
@@ -122,8 +121,7 @@ static void list_dims(struct call *c)
         c->bound[i].dim = s->dims.v[i];
 }
 
-/* ---- types ------------------------------------------------------------------------------------
- */
+/* ---- types ----------------------------------------------------------------------------------- */
 
 /* "in T[n, k]" -> the spec's T; NULL: another type. */
 static const struct spec_type *type_of_decl(const struct spec *s, const struct spec_param *p)
@@ -183,8 +181,7 @@ static bool choose_types(struct call *c)
     return c->defines.n == before || reread(c);
 }
 
-/* ---- dimensions --------------------------------------------------------------------------------
- */
+/* ---- dimensions ------------------------------------------------------------------------------ */
 
 /* The value of a name of the kernel, for expr_replace(). */
 static struct lang_expr *known(void *ctx, const struct lang_symbol *sym)
@@ -260,13 +257,31 @@ static bool match_extent(struct call *c, size_t i, uint32_t k)
     return !expr_differ(has, want) || wrong_extent(c, i, k, want);
 }
 
+/* x for which "x + other" is has, and so on; left: x stands in front. NULL: not to be had so.
+ * What was added or multiplied is taken away as it stands: of "n + k" and "k" that is "n". */
+static struct lang_expr *inverse(struct call *c, enum lang_op op, bool left, struct lang_expr *has,
+                                 const struct lang_expr *other)
+{
+    const char back = op == OP_MUL ? '/' : op == OP_ADD ? '-' : '+';
+    if (op != OP_MUL && op != OP_ADD && (op != OP_SUB || !left))
+        return NULL;
+    while (has->kind == E_CAST && has->is_implicit)
+        has = has->args[0];
+    for (uint32_t i = 0; i < 2 && op != OP_SUB && has->kind == E_BINARY && has->op == op; i++)
+        if (expr_equal(c->b, has->args[i], other))
+            return has->args[1 - i];
+    const char *text = arena_printf(c->b->a, "(%s) %c (%s)", lang_expr_text(c->b->a, has), back,
+                                    lang_expr_text(c->b->a, other));
+    return expr_of_text(c->b, text, c->at);
+}
+
 /* n of "2 * n", "n + 1" and the like, where the rest is known. */
-static bool solve(struct call *c, const struct lang_expr *e, const char *has)
+static bool solve(struct call *c, const struct lang_expr *e, struct lang_expr *has)
 {
     struct bound *one = plain_dim(c, e);
     if (one && !one->value) {
-        one->value = expr_of_text(c->b, has, c->at);
-        return one->value != NULL;
+        one->value = has;
+        return true;
     }
     if (e->kind == E_CAST)
         return solve(c, e->args[0], has);
@@ -276,22 +291,8 @@ static bool solve(struct call *c, const struct lang_expr *e, const char *has)
     if (left == right)
         return false;
     const struct lang_expr *rest = expr_replace(c->b, e->args[left ? 1 : 0], known, c, c->at);
-    const char *other = rest ? lang_expr_text(c->b->a, rest) : NULL;
-    static const char *const inverse[] = {
-        [OP_MUL] = "(%s) / (%s)", [OP_ADD] = "(%s) - (%s)", [OP_SUB] = "(%s) + (%s)"};
-    if (!other || (e->op != OP_MUL && e->op != OP_ADD && (e->op != OP_SUB || right)))
-        return false;
-    struct buf text = buf_in(c->b->a);
-    const char *form = inverse[e->op];
-    for (const char *p = form; *p; p++) {
-        if (*p != '%') {
-            buf_putc(&text, *p);
-            continue;
-        }
-        buf_puts(&text, p == strchr(form, '%') ? has : other);
-        p++;
-    }
-    return solve(c, e->args[left ? 0 : 1], buf_text(&text));
+    struct lang_expr *value = rest ? inverse(c, e->op, left, has, rest) : NULL;
+    return value && solve(c, e->args[left ? 0 : 1], value);
 }
 
 static bool has_shape(const struct call *c, size_t i)
@@ -308,7 +309,7 @@ static void solve_all(struct call *c)
             for (uint32_t k = 0; has_shape(c, i) && k < c->spec->params.v[i].sym->rank; k++) {
                 const struct lang_expr *e = c->spec->params.v[i].sym->dims[k];
                 if (!is_known(c, e))
-                    progress |= solve(c, e, lang_expr_text(c->b->a, c->actual[i].shape.dim[k]));
+                    progress |= solve(c, e, c->actual[i].shape.dim[k]);
             }
     }
 }
@@ -375,8 +376,7 @@ static bool fix_dims(struct call *c)
     return c->defines.n == before;
 }
 
-/* ---- arguments ----------------------------------------------------------------------------------
- */
+/* ---- arguments ------------------------------------------------------------------------------- */
 
 static bool read_buffer(struct call *c, size_t i)
 {
@@ -442,8 +442,7 @@ static bool read_actuals(struct call *c)
     return good;
 }
 
-/* ---- results ------------------------------------------------------------------------------------
- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 static bool result_shape(struct call *c, size_t i, struct shape *out)
 {
@@ -487,8 +486,7 @@ static bool make_results(struct call *c)
     return good;
 }
 
-/* ---- the call
- * ------------------------------------------------------------------------------------ */
+/* ---- the call -------------------------------------------------------------------------------- */
 
 static struct lang_view *named_view(struct builder *b, const struct variable *var,
                                     const struct lang_view *like)

@@ -25,8 +25,7 @@ static struct local *find_local(const struct group *g, const char *name)
     return NULL;
 }
 
-/* ---- one equation -------------------------------------------------------------------------------
- */
+/* ---- one equation ---------------------------------------------------------------------------- */
 
 struct part { /* of a buffer, that an equation reads */
     struct variable *var;
@@ -120,8 +119,7 @@ static void find_said(struct said *s, const struct lang_equation_step *e)
     find_reads(&s->reads, e->rhs);
 }
 
-/* ---- what fits in a group
- * ------------------------------------------------------------------------ */
+/* ---- what fits in a group -------------------------------------------------------------------- */
 
 /* Is another part of the buffer read or written in the group, so that this one might be as well? */
 static bool has_other_part(const struct group *g, const struct variable *var, const char *prefix,
@@ -183,7 +181,7 @@ static bool is_param(const struct group *g, const char *name)
 }
 
 /* A name for the kernel that means nothing yet, neither there nor in the program. */
-static const char *own_name(struct group *g, const char *name, const char *end)
+const char *group_own_name(struct group *g, const char *name, const char *end)
 {
     const char *free = arena_printf(g->b->a, "%s%s", name, end);
     for (unsigned k = 2; is_param(g, free) || find_variable(g->b, free) ||
@@ -201,7 +199,7 @@ static struct access *reach(struct group *g, const struct part *p)
     a = ARENA_NEW(g->b->a, struct access);
     *a =
         (struct access){.var = p->var, .prefix = p->prefix, .fixed = p->fixed, .nfixed = p->nfixed};
-    a->param = p->nfixed ? own_name(g, p->var->name, "_part") : p->var->name;
+    a->param = p->nfixed ? group_own_name(g, p->var->name, "_part") : p->var->name;
     *VEC_PUSH(g->b->a, &g->access) = a;
     return a;
 }
@@ -213,7 +211,7 @@ static void take_reads(struct group *g, const struct said *s)
         if (!a->written)
             a->read = true;
         else if (!a->next)
-            a->next = own_name(g, a->param, "_next");
+            a->next = group_own_name(g, a->param, "_next");
     }
     for (size_t i = 0; i < s->numbers.n; i++) {
         bool has = false;
@@ -238,7 +236,7 @@ static bool check_target(struct group *g, const struct lang_equation_step *e,
 }
 
 /* Takes the equation into the group; *done is false when it is for the next one. */
-static bool take(struct group *g, const struct lang_step *step, bool *done)
+bool group_take(struct group *g, const struct lang_step *step, bool *done)
 {
     const struct lang_equation_step *e = &step->equation;
     struct said said = {.g = g};
@@ -266,8 +264,7 @@ static bool take(struct group *g, const struct lang_step *step, bool *done)
     return true;
 }
 
-/* ---- numbers that shapes say
- * --------------------------------------------------------------------- */
+/* ---- numbers that shapes say ----------------------------------------------------------------- */
 
 static bool shape_says(const struct lang_symbol *sym, uint32_t from, const struct lang_symbol *dim)
 {
@@ -278,7 +275,7 @@ static bool shape_says(const struct lang_symbol *sym, uint32_t from, const struc
 }
 
 /* A dimension that is an extent of a buffer is one of the kernel's; another is a number to it. */
-static void drop_said_dims(struct group *g)
+void group_settle_numbers(struct group *g)
 {
     size_t n = 0;
     for (size_t i = 0; i < g->scalars.n; i++) {
@@ -290,227 +287,4 @@ static void drop_said_dims(struct group *g)
             g->scalars.v[n++] = sym;
     }
     g->scalars.n = n;
-}
-
-/* ---- the kernel
- * ----------------------------------------------------------------------------------- */
-
-static const struct lang_symbol *tensor_of(const struct spec *s, const char *name)
-{
-    for (size_t i = 0; i < s->compute.n; i++)
-        if (strcmp(s->compute.v[i]->sym->name, name) == 0)
-            return s->compute.v[i]->sym;
-    return NULL;
-}
-
-static struct spec *read_text(struct group *g, const char *name, bool sink, struct diags *d)
-{
-    const struct source *text = group_text(g, name, sink);
-    VEC(struct spec_define) defines = {0};
-    for (size_t i = 0; i < g->b->spec->dims.n; i++) {
-        const struct lang_symbol *dim = g->b->spec->dims.v[i];
-        if (dim->has_value)
-            *VEC_PUSH(g->b->a, &defines) = (struct spec_define){dim->name, dim->value, DT_VOID};
-    }
-    return spec_read_one(g->b->a, text, name, defines.v, defines.n, d);
-}
-
-/* What the names that live on are, as the kernel says it. */
-static bool find_shapes(struct group *g, const char *name)
-{
-    bool any = false;
-    struct diags *own = diags_new(g->b->a);
-    for (size_t i = 0; i < g->locals.n; i++)
-        any |= g->locals.v[i].escapes;
-    if (!any)
-        return true;
-    const struct spec *s = read_text(g, name, true, own);
-    if (!s) {
-        diags_append(g->b->d, own);
-        return false;
-    }
-    for (size_t i = 0; i < g->locals.n; i++) {
-        struct local *l = &g->locals.v[i];
-        const struct lang_symbol *sym = tensor_of(s, l->name);
-        l->escapes = l->escapes && sym;
-        if (!l->escapes)
-            continue;
-        l->shape = (struct shape){.type = sym->type, .rank = sym->rank};
-        for (uint32_t k = 0; k < sym->rank; k++)
-            if (!(l->shape.dim[k] =
-                      expr_of_text(g->b, lang_expr_text(g->b->a, sym->dims[k]), l->span)))
-                return false;
-    }
-    return true;
-}
-
-static bool make_temps(struct group *g)
-{
-    for (size_t i = 0; i < g->locals.n; i++) {
-        struct local *l = &g->locals.v[i];
-        if (l->escapes && !(l->var = add_temp(g->b, l->name, l->span, &l->shape)))
-            return false;
-    }
-    return true;
-}
-
-static struct lang_view *part_view(struct group *g, const struct access *a)
-{
-    struct lang_view *v = ARENA_NEW(g->b->a, struct lang_view);
-    *v = (struct lang_view){.name = a->var->unique, .nsub = a->nfixed};
-    v->sub = ARENA_ARRAY(g->b->a, a->nfixed, struct lang_subscript);
-    for (uint32_t i = 0; i < a->nfixed; i++)
-        v->sub[i].at = a->fixed[i];
-    return v;
-}
-
-static struct lang_argument *next_argument(struct lang_call_step *call, const char *name)
-{
-    struct lang_argument *arg = &call->arg[call->narg++];
-    *arg = (struct lang_argument){.name = name};
-    return arg;
-}
-
-static void write_call(struct group *g, const struct spec *s, struct lang_call_step *out)
-{
-    struct arena *a = g->b->a;
-    *out = (struct lang_call_step){.kernel = s->name};
-    out->arg = ARENA_ARRAY(a, g->access.n + g->locals.n + g->scalars.n, struct lang_argument);
-    for (size_t i = 0; i < g->access.n; i++)
-        next_argument(out, g->access.v[i]->param)->view = part_view(g, g->access.v[i]);
-    for (size_t i = 0; i < g->locals.n; i++) {
-        const struct local *l = &g->locals.v[i];
-        struct lang_view *v = ARENA_NEW(a, struct lang_view);
-        if (!l->var)
-            continue;
-        v->name = l->var->unique;
-        next_argument(out, l->name)->view = v;
-    }
-    for (size_t i = 0; i < g->scalars.n; i++) {
-        struct lang_expr *e = ARENA_NEW(a, struct lang_expr);
-        *e = (struct lang_expr){.kind = E_NAME, .name = g->scalars.v[i]->name};
-        next_argument(out, g->scalars.v[i]->name)->value = e;
-    }
-}
-
-/* What an equation assigns must have the buffer's type, also where the kernel stores it in the end
- * only. */
-static bool check_stores(struct group *g, const char *name)
-{
-    struct diags *own = diags_new(g->b->a);
-    bool any = false;
-    for (size_t i = 0; i < g->access.n; i++)
-        any |= g->access.v[i]->next != NULL;
-    if (!any)
-        return true;
-    g->plain = true;
-    const bool good = read_text(g, name, false, own) != NULL;
-    g->plain = false;
-    if (!good)
-        diags_append(g->b->d, own);
-    return good;
-}
-
-static void find_escapes(struct group *g, struct lang_step *const *rest, uint32_t n)
-{
-    for (size_t i = 0; i < g->locals.n; i++)
-        for (uint32_t k = 0; k < n && !g->locals.v[i].escapes; k++)
-            g->locals.v[i].escapes = step_says(rest[k], g->locals.v[i].name);
-}
-
-static const char *group_name(const struct group *g)
-{
-    return arena_printf(g->b->a, "%s_line%zu", g->b->spec->name,
-                        span_line_col(g->v.v[0].step->span).line);
-}
-
-/* The kernel that the group is, and its call. */
-static bool finish(struct group *g, struct lang_call_step *out)
-{
-    const char *name = take_name(g->b, group_name(g));
-    struct spec *s = read_text(g, name, false, g->b->d);
-    if (!s || !make_temps(g))
-        return false;
-    add_kernel(g->b, s, g->v.v[0].step->span);
-    write_call(g, s, out);
-    return true;
-}
-
-/* ---- how many equations are one kernel
- * ------------------------------------------------------------ */
-
-/* The first equations of v, as many as fit but at most n; rest: those behind them. */
-static bool gather(struct builder *b, struct lang_step *const *v, uint32_t n, struct group *g)
-{
-    bool fits = true;
-    *g = (struct group){.b = b};
-    for (uint32_t i = 0; i < n && fits; i++)
-        if (!take(g, v[i], &fits))
-            return false;
-    drop_said_dims(g);
-    return true;
-}
-
-/* The last equation but the first that changes what others of the group have read. */
-static uint32_t last_update(const struct group *g)
-{
-    uint32_t k = (uint32_t)g->v.n - 1;
-    while (k > 0 && !(g->v.v[k].to && g->v.v[k].to->read))
-        k--;
-    return k;
-}
-
-/* Can it be compiled? Only what changes buffers in place may be refused. */
-static bool compiles(struct group *g)
-{
-    const struct program_options *opt = g->b->opt;
-    const uint32_t k = last_update(g);
-    if (!opt->compiles || k == 0)
-        return true;
-    struct spec *s = read_text(g, group_name(g), false, diags_new(g->b->a));
-    return !s || opt->compiles(opt->ctx, s);
-}
-
-/* The largest group that v begins with. */
-static bool settle(struct builder *b, struct lang_step *const *v, uint32_t n,
-                   struct lang_step *const *rest, uint32_t nrest, struct group *g)
-{
-    for (uint32_t most = n;; most = last_update(g)) {
-        if (!gather(b, v, most, g))
-            return false;
-        find_escapes(g, v + g->v.n, n - (uint32_t)g->v.n);
-        find_escapes(g, rest, nrest);
-        if (!find_shapes(g, group_name(g)) || !check_stores(g, group_name(g)))
-            return false;
-        if (compiles(g))
-            return true;
-    }
-}
-
-bool build_group(struct builder *b, struct lang_step *const *v, uint32_t n,
-                 struct lang_step *const *rest, uint32_t nrest, step_list *out)
-{
-    struct group g;
-    for (uint32_t i = 0; i < n; i += (uint32_t)g.v.n) {
-        struct lang_call_step call;
-        if (!settle(b, v + i, n - i, rest, nrest, &g) || !finish(&g, &call))
-            return false;
-        *VEC_PUSH(b->a, out) = call_step(b, &call, v[i]->span);
-    }
-    return true;
-}
-
-bool build_asked(struct builder *b, struct lang_expr *cond, struct span at,
-                 struct lang_call_step *out)
-{
-    struct lang_step *s = ARENA_NEW(b->a, struct lang_step);
-    struct group g = {.b = b};
-    *s = (struct lang_step){.kind = STEP_EQUATION, .span = at};
-    s->equation = (struct lang_equation_step){
-        .name = own_name(&g, "go", ""), .name_span = at, .rhs = cond, .rhs_span = at};
-    if (!gather(b, &s, 1, &g))
-        return false;
-    g.asks = true;
-    g.locals.v[0].escapes = true;
-    return find_shapes(&g, group_name(&g)) && finish(&g, out);
 }

@@ -69,6 +69,36 @@ bool step_says(const struct lang_step *s, const char *name);
 /* NULL: the group does not reach it. */
 struct access *find_access(const struct group *g, const char *name, const char *prefix);
 
+/* ---- what goes in (group.c) */
+
+/* Takes an equation into the group; *done is false when it would mean something else there. False
+ * with an error. */
+bool group_take(struct group *g, const struct lang_step *step, bool *done);
+/* Once it has all its equations: a dimension that is an extent of a buffer is one of the kernel's,
+ * another a number to it. */
+void group_settle_numbers(struct group *g);
+/* A name, with end behind it, that means nothing yet, neither to the kernel nor to the program. */
+const char *group_own_name(struct group *g, const char *name, const char *end);
+
+/* ---- its kernel (group_kernel.c) */
+
+const char *group_name(const struct group *g);
+/* Which of the names that it defines these steps say. */
+void group_escapes(struct group *g, struct lang_step *const *rest, uint32_t n);
+/* What those are. */
+bool group_shapes(struct group *g, const char *name);
+/* What it assigns has the buffers' types, also where the kernel stores it in the end only. */
+bool group_check_stores(struct group *g, const char *name);
+/* The spec; sink: as for group_text(). NULL with errors in d, about the program's lines. */
+struct spec *group_read(struct group *g, const char *name, bool sink, struct diags *d);
+/* Does nothing of it last? Such a group is no kernel, but what is wrong with it is said. */
+bool group_is_dead(const struct group *g);
+bool group_check(struct group *g);
+/* Makes its kernel one of the program's, and its temps. */
+bool group_finish(struct group *g, struct lang_call_step *out);
+
+/* ---- its text (group_text.c) */
+
 /* The kernel of the group as a spec's text: its lines are where the equations are in the program's
  * file. sink: with an output of nothing, for a reading that only asks what the locals are. */
 const struct source *group_text(struct group *g, const char *name, bool sink);

@@ -20,8 +20,7 @@ struct writer {
     struct reads reads;
 };
 
-/* ---- one expression -----------------------------------------------------------------------------
- */
+/* ---- one expression -------------------------------------------------------------------------- */
 
 /* Behind the subscript that ends at `at`: past the ',', the ']' or the "][". */
 static size_t past_subscript(const struct source *src, size_t at, bool *closed)
@@ -102,8 +101,7 @@ static void write_right(struct writer *w, const struct lang_equation_step *e, st
     write_bytes(w, text.src->text + at, text.off + text.len - at);
 }
 
-/* ---- the text
- * ------------------------------------------------------------------------------------ */
+/* ---- the text -------------------------------------------------------------------------------- */
 
 static void new_line(struct writer *w)
 {

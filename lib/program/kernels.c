@@ -163,8 +163,7 @@ struct spec *read_kernel(struct builder *b, const struct use *use, const define_
     return s;
 }
 
-/* ---- the program's own ------------------------------------------------------------------------
- */
+/* ---- the program's own ----------------------------------------------------------------------- */
 
 static struct program_kernel *add(struct builder *b, struct spec *spec, const char *use,
                                   struct span at)

@@ -3,7 +3,7 @@
  *     struct spec_file *file = spec_read(...);             a spec with ->program
  *     struct program *p = program_build(a, spec, file, &options, d);
  *     lower_specs(a, p->kernels.v, p->kernels.n, ...);     a module of its kernels
- *     program_write(p, "sm_80", &header);                  and its contract, behind theirs
+ *     contract_write(p->contract, &header);                and its contract, behind theirs
  *
  * Building a program reads the kernels that it uses, finds for each call the types and dimensions
  * that the arguments have, and makes a kernel of each run of equations between calls and loops.
@@ -41,15 +41,13 @@ struct program_kernel {
 struct program {
     const struct spec *spec;
     VEC(struct program_kernel) kernels;
-    struct contract *contract; /* parameters, dimensions, requirements, temps; no steps */
-    struct lang_steps steps;   /* calls and loops as the contract says them, names as text */
+    struct contract *contract; /* its steps as they are written, not read */
 };
 
-/* file: where s was read, whose kernels it may call. NULL with errors in d. */
+/* file: where s was read, whose kernels it may call; target: for the contract. NULL with errors in
+ * d. */
 struct program *program_build(struct arena *a, const struct spec *s, const struct spec_file *file,
-                              const struct program_options *opt, struct diags *d);
-
-/* Appends the program's contract, without "//@ ", and a "---" before it when out holds others. */
-void program_write(const struct program *p, const char *target, struct buf *out);
+                              const struct program_options *opt, const char *target,
+                              struct diags *d);
 
 #endif

@@ -69,8 +69,7 @@ const char *prefix_text(struct arena *a, struct lang_expr *const *arg, uint32_t 
     return buf_text(&text);
 }
 
-/* ---- names in steps ----------------------------------------------------------------------------
- */
+/* ---- names in steps -------------------------------------------------------------------------- */
 
 static bool expr_says(const struct lang_expr *e, const char *name)
 {

@@ -2,6 +2,7 @@
 
 #include "run/args.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -11,6 +12,7 @@
 #include "base/num.h"
 #include "data/generate.h"
 #include "data/load.h"
+#include "run/keep.h"
 #include "run/view.h"
 
 /* Where an input's contents come from, until its shape is known. */
@@ -31,6 +33,18 @@ struct binder {
 };
 
 /* ---- names ---- */
+
+bool run_arg_split(struct arena *a, const char *word, struct run_arg *arg)
+{
+    const char *eq = strchr(word, '=');
+    bool good = eq && eq > word && !isdigit((unsigned char)word[0]);
+    for (const char *p = word; good && p < eq; p++)
+        good = isalnum((unsigned char)*p) || *p == '_';
+    if (good)
+        *arg =
+            (struct run_arg){.name = arena_strndup(a, word, (size_t)(eq - word)), .value = eq + 1};
+    return good;
+}
 
 static bool unknown_name(struct binder *b, const struct run_arg *arg)
 {
@@ -193,8 +207,14 @@ static bool read_source(struct binder *b, struct run_param *p, struct input *in,
     struct view v;
     if (!view_parse(r->arena, p->sym->name, path, &v, r->d))
         return false;
-    if (strcmp(v.file, "-") == 0 && !take_stdin(b, p->sym->name))
+    if ((strcmp(v.file, "-") == 0 || (b->stdin_user && io_is_stdin(v.file))) &&
+        !take_stdin(b, p->sym->name))
         return false;
+    const struct buffer *kept = keep_wish(r, p, path, load_path(r->arena, v.file));
+    if (kept && (v.shaped || !save_is_raw(v.file))) {
+        in->kind = SOURCE_DONE;
+        return run_bind_buffer(r, p, kept);
+    }
     if (!load_file(r->arena, v.file, &in->raw, r->d))
         return false;
     if (in->raw.raw && !v.shaped) {
@@ -240,6 +260,7 @@ static bool bind_source(struct binder *b, struct run_param *p, const char *value
         if (!generator_parse(r->arena, p->sym->name, value, len, &in->made, &used, r->d))
             return false;
         in->kind = SOURCE_MADE;
+        keep_wish(r, p, arena_strndup(r->arena, value, used), NULL);
     } else if (inout) {
         used = view_source(value);
     }
@@ -250,7 +271,8 @@ static bool bind_source(struct binder *b, struct run_param *p, const char *value
         p->destination = value + used + 1;
     if (p->destination && view_is_behind(p->destination))
         return no_view(b, p, p->destination);
-    if (in->kind == SOURCE_MADE || (used == 0 && p->destination && p->decl->is_state))
+    p->unsourced = used == 0 && p->destination && p->decl->is_state;
+    if (in->kind == SOURCE_MADE || p->unsourced)
         return true;
     if (used == 0)
         return diag_error(r->d, SPAN_NONE, "%s needs a file or a generator: %s=x.npy, %s=@normal",
@@ -281,14 +303,24 @@ static bool bind_buffer(struct binder *b, struct run_param *p, const struct run_
     return true;
 }
 
+/* The dimension or parameter that is meant, once. */
+static bool find_name(struct binder *b, const struct run_arg *arg, struct run_dim **dim,
+                      struct run_param **p)
+{
+    struct run *r = b->r;
+    *dim = run_find_dim(r, arg->name);
+    *p = arg->dim_only ? NULL : run_find_param(r, arg->name);
+    if (!*dim && !*p)
+        return unknown_name(b, arg);
+    return once(b, *dim ? &b->seen_dim[*dim - r->dim] : &b->seen_param[*p - r->param], arg->name);
+}
+
 static bool bind_one(struct binder *b, const struct run_arg *arg)
 {
     struct run *r = b->r;
-    struct run_dim *dim = run_find_dim(r, arg->name);
-    struct run_param *p = arg->dim_only ? NULL : run_find_param(r, arg->name);
-    if (!dim && !p)
-        return unknown_name(b, arg);
-    if (!once(b, dim ? &b->seen_dim[dim - r->dim] : &b->seen_param[p - r->param], arg->name))
+    struct run_dim *dim;
+    struct run_param *p;
+    if (!find_name(b, arg, &dim, &p))
         return false;
     if (!arg->value && (dim || !run_is_buffer(p)))
         return diag_error(r->d, SPAN_NONE, "%s takes a number, not a buffer", arg->name);
@@ -332,6 +364,8 @@ static bool wrong_bytes(struct binder *b, const struct run_param *p, const struc
 static bool fill_buffer(struct binder *b, struct run_param *p, struct input *in)
 {
     struct run *r = b->r;
+    if (p->kept)
+        return true;
     if (in->kind == SOURCE_MADE) {
         buffer_alloc(r->arena, &p->host, p->sym->name);
         return generator_fill(&in->made, p->sym->name, &p->host, r->d);
@@ -357,8 +391,11 @@ static bool bind_all(struct binder *b, const struct run_arg *arg, size_t n)
     for (size_t i = 0; i < n; i++)
         good = bind_one(b, &arg[i]) && good;
     for (size_t i = 0; i < r->nparam; i++)
-        r->param[i].unnamed = r->param[i].decl->is_state && !b->seen_param[i];
-    if (!good || !all_given(b) || !run_shapes(r) || !run_fits(r))
+        r->param[i].unsourced |= r->param[i].decl->is_state && !b->seen_param[i];
+    if (!good || !all_given(b) || !run_shapes(r))
+        return false;
+    keep_settle(r);
+    if (!run_fits(r))
         return false;
     for (size_t i = 0; i < r->nparam; i++)
         if (run_is_buffer(&r->param[i]))
@@ -366,13 +403,29 @@ static bool bind_all(struct binder *b, const struct run_arg *arg, size_t n)
     return good;
 }
 
-bool run_bind_args(struct run *r, const struct run_arg *arg, size_t n, bool stdin_taken)
+static struct binder binder_of(struct run *r, const char *stdin_user)
 {
-    struct binder b = {.r = r,
-                       .input = ARENA_ARRAY(r->arena, r->nparam, struct input),
-                       .seen_param = ARENA_ARRAY(r->arena, r->nparam, bool),
-                       .seen_dim = ARENA_ARRAY(r->arena, r->ndim, bool),
-                       .stdin_user = stdin_taken ? "the PTX" : NULL};
+    return (struct binder){.r = r,
+                           .input = ARENA_ARRAY(r->arena, r->nparam, struct input),
+                           .seen_param = ARENA_ARRAY(r->arena, r->nparam, bool),
+                           .seen_dim = ARENA_ARRAY(r->arena, r->ndim, bool),
+                           .stdin_user = stdin_user};
+}
+
+bool run_check_names(struct run *r, const struct run_arg *arg, size_t n)
+{
+    struct binder b = binder_of(r, NULL);
+    struct run_dim *dim;
+    struct run_param *p;
+    bool good = true;
+    for (size_t i = 0; i < n; i++)
+        good = find_name(&b, &arg[i], &dim, &p) && good;
+    return good;
+}
+
+bool run_bind_args(struct run *r, const struct run_arg *arg, size_t n, const char *stdin_user)
+{
+    struct binder b = binder_of(r, stdin_user);
     const bool good = bind_all(&b, arg, n);
     for (size_t i = 0; i < r->nparam; i++)
         io_close(b.input[i].raw.in);

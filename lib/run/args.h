@@ -25,9 +25,15 @@ struct run_arg {
     bool dim_only; /* from -D: no parameter may have this name */
 };
 
+/* "n=1000" in its two parts, which are in the arena; false when it has not that form. */
+bool run_arg_split(struct arena *a, const char *word, struct run_arg *arg);
+/* Whether the contract has parameters or dimensions of these names, each of them once. */
+bool run_check_names(struct run *r, const struct run_arg *arg, size_t n);
+
 /* Binds everything, loads files, makes what is generated; every shape is known afterwards and every
- * requirement holds. stdin_taken: standard input has been read for something else (the PTX). */
-bool run_bind_args(struct run *r, const struct run_arg *arg, size_t n, bool stdin_taken);
+ * requirement holds. stdin_user: what standard input is read for otherwise ("the PTX"); NULL: for
+ * nothing. */
+bool run_bind_args(struct run *r, const struct run_arg *arg, size_t n, const char *stdin_user);
 
 /* Creates the destinations' files, under temporary names: before the launch, so that a folder that
  * cannot be written is found at once. */

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "run/keep.h"
 #include "run/program.h"
 
 const struct run_options run_default = {
@@ -45,10 +46,16 @@ enum device_status job_allocate(struct job *j, struct job_set *s)
         struct run_param *p = run_buffer(r, i);
         if (!run_is_buffer(p))
             continue;
+        if (p->kept && !run_is_output(p)) {
+            s->address[i] = keep_address(p->kept);
+            continue;
+        }
         const struct device_label label = job_label(r, i);
         status = j->ops->alloc(j->dev, p->host.bytes + 2 * (uint64_t)j->opt.guard, &label,
                                &s->base[i], r->d);
         s->address[i] = s->base[i] + j->opt.guard;
+        if (status == DEVICE_OK)
+            status = keep_label(r, j->ops, j->dev, s->base[i], &label);
     }
     return status;
 }
@@ -61,11 +68,14 @@ static enum device_status fill(struct job *j, uint64_t address, uint64_t bytes, 
     enum { PIECE = 1 << 20 };
     enum device_status status = DEVICE_OK;
     size_t size = bytes < PIECE ? (size_t)bytes : PIECE;
-    unsigned char *piece = arena_alloc(j->r->arena, size);
-    memset(piece, value, size);
+    if (size > j->piece_bytes) {
+        j->piece = arena_alloc(j->r->arena, size);
+        j->piece_bytes = size;
+    }
+    memset(j->piece, value, size);
     for (uint64_t at = 0; at < bytes && status == DEVICE_OK; at += size) {
         uint64_t n = bytes - at < size ? bytes - at : size;
-        status = j->ops->write(j->dev, address + at, piece, n, j->r->d);
+        status = j->ops->write(j->dev, address + at, j->piece, n, j->r->d);
     }
     return status;
 }
@@ -74,6 +84,19 @@ static bool starts_zero(const struct run *r, size_t buffer)
 {
     const struct run_param *p = run_buffer(r, buffer);
     return run_is_zeroed(r, buffer) || (p->decl && p->decl->is_state);
+}
+
+static enum device_status upload_one(struct job *j, struct job_set *s, size_t i)
+{
+    const struct run_param *p = run_buffer(j->r, i);
+    if (p->host.bytes == 0 || (p->kept && !run_is_output(p)))
+        return DEVICE_OK;
+    if (p->kept)
+        return j->ops->copy(j->dev, s->address[i], keep_address(p->kept), p->host.bytes, NULL,
+                            j->r->d);
+    if (p->host.data)
+        return j->ops->write(j->dev, s->address[i], p->host.data, p->host.bytes, j->r->d);
+    return fill(j, s->address[i], p->host.bytes, starts_zero(j->r, i) ? 0 : j->opt.poison);
 }
 
 enum device_status job_upload(struct job *j, struct job_set *s)
@@ -88,14 +111,18 @@ enum device_status job_upload(struct job *j, struct job_set *s)
             if (status == DEVICE_OK)
                 status = fill(j, s->address[i] + p->host.bytes, j->opt.guard, PATTERN);
         }
-        if (status != DEVICE_OK || p->host.bytes == 0)
-            continue;
-        if (p->host.data)
-            status = j->ops->write(j->dev, s->address[i], p->host.data, p->host.bytes, j->r->d);
-        else
-            status =
-                fill(j, s->address[i], p->host.bytes, starts_zero(j->r, i) ? 0 : j->opt.poison);
+        if (status == DEVICE_OK)
+            status = upload_one(j, s, i);
     }
+    return status;
+}
+
+enum device_status job_restore(struct job *j, struct job_set *s)
+{
+    enum device_status status = DEVICE_OK;
+    for (size_t i = 0; i < j->r->nparam && status == DEVICE_OK; i++)
+        if (run_is_input(&j->r->param[i]) && run_is_output(&j->r->param[i]))
+            status = upload_one(j, s, i);
     return status;
 }
 
@@ -195,11 +222,32 @@ enum device_status job_launch(struct job *j, const struct plan *plan, struct run
     return status;
 }
 
+void job_keep(struct job *j, struct job_set *s)
+{
+    for (size_t i = 0; i < j->r->nparam; i++)
+        if (run_is_input(&j->r->param[i]) && s->base[i] == s->address[i] &&
+            keep_buffer(j->r, &j->r->param[i], s->base[i]))
+            s->base[i] = 0;
+}
+
+void job_keep_states(struct job *j, struct job_set *s)
+{
+    for (size_t i = 0; i < j->r->nparam; i++)
+        if (s->base[i] && s->base[i] == s->address[i] &&
+            keep_state(j->r, &j->r->param[i], s->base[i]))
+            s->base[i] = 0;
+}
+
+static bool is_given(const struct run_param *p)
+{
+    return p->host.data || p->kept || p->decl->is_state;
+}
+
 bool job_inputs_given(struct run *r)
 {
     bool good = true;
     for (size_t i = 0; i < r->nparam; i++)
-        if (run_is_input(&r->param[i]) && !r->param[i].host.data && !r->param[i].decl->is_state)
+        if (run_is_input(&r->param[i]) && !is_given(&r->param[i]))
             good = diag_error(r->d, SPAN_NONE, "%s is not given", r->param[i].sym->name);
     return good;
 }
@@ -221,6 +269,8 @@ enum device_status run_execute(struct run *r, const struct ptx_module *m,
     enum device_status status = job_allocate(&j, &set);
     if (status == DEVICE_OK)
         status = job_upload(&j, &set);
+    if (status == DEVICE_OK)
+        job_keep(&j, &set);
     if (status == DEVICE_OK)
         status = messages_allocate(r, ops, dev, j.opt.message_bytes, &j.messages);
     plan_addresses(r, &plan, set.address, j.messages.address);

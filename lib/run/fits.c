@@ -12,9 +12,10 @@ static uint64_t of_buffer(const struct run *r, const struct run_param *p, bool t
     /* a program's temps share memory: program_fits() */
     if (!run_is_buffer(p) || (temp && r->contract->is_program))
         return 0;
-    times += !temp && run_is_input(p) && !p->host.data;
+    const bool kept = !temp && p->kept;
+    times += !temp && run_is_input(p) && !p->host.data && !kept;
     times += !temp && run_is_output(p);
-    times += r->memory.simulated;
+    times += r->memory.simulated && !(kept && !run_is_output(p));
     return times * p->host.bytes; /* at most 3 * 2^48 */
 }
 
@@ -33,7 +34,7 @@ static void list_largest(const struct run *r, uint64_t all)
     }
 }
 
-bool run_fits(const struct run *r)
+bool run_fits(struct run *r)
 {
     enum { SMALL = 1 << 26 }; /* is not asked for */
     uint64_t all = 0;
@@ -45,6 +46,7 @@ bool run_fits(const struct run *r)
     const struct memory_left left = memory_left();
     if (all <= left.bytes)
         return true;
+    r->memory.lacking = true;
     diag_error(r->d, SPAN_NONE, "the buffers of '%s' take %s of memory%s, but %s has %s left",
                r->contract->kernel, memory_text(all, wanted),
                r->memory.simulated ? " on the simulator" : "", left.by,

@@ -19,6 +19,9 @@ struct job {
     struct message_buffer messages;
     bool untold; /* messages are not read */
     bool params; /* the temps are somewhere else */
+    /* of what buffers are filled with; made when it is needed */
+    unsigned char *piece;
+    size_t piece_bytes;
 };
 
 /* What reports call the run's buffer. */
@@ -30,6 +33,12 @@ enum device_status job_allocate(struct job *j, struct job_set *s);
 void job_release(struct job *j, struct job_set *s);
 /* The inputs' contents, zeros, the poison of outputs, guard bands. */
 enum device_status job_upload(struct job *j, struct job_set *s);
+/* Inputs that are to be kept (keep.h) are no longer the set's, and not released with it. */
+void job_keep(struct job *j, struct job_set *s);
+/* The same of a program's state, once its launch is over and read back. */
+void job_keep_states(struct job *j, struct job_set *s);
+/* The inouts' contents alone: what a run changes of its inputs. */
+enum device_status job_restore(struct job *j, struct job_set *s);
 /* Clears the temps that every run finds zero: before each run but the first after job_upload(). */
 enum device_status job_clear(struct job *j, const struct job_set *s);
 /* The outputs' contents into result, after a look at the guard bands. */

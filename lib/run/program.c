@@ -29,15 +29,12 @@ struct program *program_prepare(struct run *r, const struct ptx_module *m, bool 
 {
     struct program *p = program_new(r, m);
     p->apart = apart;
-    bool good = program_rehearse(p);
-    if (good) {
-        program_place(p);
-        good = arena_fits(p);
+    if (!program_rehearse(p)) {
+        program_forget(p);
+        return NULL;
     }
-    if (good)
-        return p;
-    program_forget(p);
-    return NULL;
+    program_place(p);
+    return p;
 }
 
 bool program_check(struct run *r, const struct ptx_module *m)
@@ -65,6 +62,10 @@ static struct program *begin(struct run *r, const struct ptx_module *m,
         job_inputs_given(r) ? program_prepare(r, m, opt->apart || opt->guard || opt->temps) : NULL;
     if (!p)
         return NULL;
+    if (!arena_fits(p)) {
+        program_forget(p);
+        return NULL;
+    }
     p->job = (struct job){.r = r, .ops = ops, .dev = dev, .opt = *opt};
     p->heard = diags_new(r->arena);
     p->said = buf_in(r->arena);
@@ -84,11 +85,15 @@ enum device_status program_execute(struct run *r, const struct ptx_module *m,
     if (status == DEVICE_OK)
         status = program_upload(p);
     if (status == DEVICE_OK)
+        job_keep(&p->job, &p->set);
+    if (status == DEVICE_OK)
         status = program_walk(p);
     if (p->enough)
         status = DEVICE_OK;
     if (status == DEVICE_OK)
         status = job_download(&p->job, &p->set);
+    if (status == DEVICE_OK)
+        job_keep_states(&p->job, &p->set);
     program_release(p);
     take_costs(p);
     if (stats)
@@ -109,7 +114,7 @@ static double now(void)
  * left to do has as much to do each time. */
 static enum device_status time_once(struct program *p, double *seconds)
 {
-    enum device_status status = program_upload(p);
+    enum device_status status = program_restore(p);
     p->stats = (struct run_stats){0};
     const double start = now();
     if (status == DEVICE_OK)
@@ -133,6 +138,8 @@ enum device_status program_time(struct run *r, const struct device_ops *ops, str
         return DEVICE_REFUSED;
     p->job.untold = true;
     enum device_status status = program_allocate(p);
+    if (status == DEVICE_OK)
+        status = program_upload(p);
     if (status == DEVICE_OK && ops->queue)
         status = time_once(p, &warm);
     for (unsigned i = 0; i < n && status == DEVICE_OK; i++)

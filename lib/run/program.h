@@ -141,6 +141,8 @@ enum device_status program_watch_behind(struct program *p, struct program_call *
 struct run_call program_shown(const struct program *p, const struct program_call *c);
 /* What parameters and temps hold when the program begins. */
 enum device_status program_upload(struct program *p);
+/* What is left of that after a run. */
+enum device_status program_restore(struct program *p);
 
 /* "heat_step(x: u, y: v)" */
 const char *program_call_text(struct arena *a, const struct contract_step *s);

@@ -203,6 +203,7 @@ static struct program_bound *bind(struct program *p, const struct program_call *
     if (!bind_arguments(b, c) || !plan_make(b->run, p->m, &b->plan))
         return NULL;
     measure_scratch(b);
+    b->run->arena = p->r->arena; /* what is told from now on outlives it */
     return b;
 }
 

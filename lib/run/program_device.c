@@ -77,6 +77,12 @@ enum device_status program_upload(struct program *p)
     return zero_temps(p);
 }
 
+enum device_status program_restore(struct program *p)
+{
+    TRY(job_restore(&p->job, &p->set));
+    return zero_temps(p);
+}
+
 static void take_back(struct program *p)
 {
     for (size_t i = 0; i < p->lent.n; i++)

@@ -136,9 +136,11 @@ static void add_temp(struct house *h, size_t i)
     for (size_t k = 0; k < p->ncall && !h->apart; k++)
         any |= used[k] = uses(&p->call[k], l.buffer);
     l.used = used;
-    if (any && !run_is_zeroed(r, l.buffer))
+    const bool zeroed = run_is_zeroed(r, l.buffer);
+    if (any && !zeroed)
         live_list(&l, NULL, p->step, p->nstep);
-    move_in(h, any || h->apart ? r->temp[i].host.bytes : 0, l.first, l.last, &p->temp_at[i]);
+    move_in(h, any || zeroed || h->apart ? r->temp[i].host.bytes : 0, l.first, l.last,
+            &p->temp_at[i]);
 }
 
 /* The largest first; those as large in their order. */

@@ -191,6 +191,16 @@ struct program *program_new(struct run *r, const struct ptx_module *m)
 
 /* ---- in words -------------------------------------------------------------------------------- */
 
+/* As it was written; checking has folded its constants. */
+static void print_value(const struct lang_expr *e, struct buf *out)
+{
+    const struct span s = e->span;
+    if (s.src && s.len && !memchr(s.src->text + s.off, '\n', s.len))
+        buf_add(out, s.src->text + s.off, s.len);
+    else
+        lang_print_expr(e, out);
+}
+
 const char *program_call_text(struct arena *a, const struct contract_step *s)
 {
     struct buf out = buf_in(a);
@@ -199,7 +209,7 @@ const char *program_call_text(struct arena *a, const struct contract_step *s)
         const struct contract_actual *actual = &s->args.v[i];
         buf_printf(&out, "%s%s: ", i ? ", " : "", actual->param->sym->name);
         if (actual->value)
-            lang_print_expr(actual->value, &out);
+            print_value(actual->value, &out);
         else
             lang_print_view(actual->view.part, &out);
     }
@@ -225,11 +235,11 @@ static void list_steps(struct arena *a, struct contract_step *const *v, size_t n
     }
 }
 
-const char *const *run_entries(const struct run *r)
+const char *const *run_entries(struct arena *a, const struct contract *c)
 {
     entry_list list = {0};
-    list_entries(r->arena, r->contract, &list);
-    list_steps(r->arena, r->contract->steps.v, r->contract->steps.n, &list);
-    VEC_PUSH(r->arena, &list);
+    list_entries(a, c, &list);
+    list_steps(a, c->steps.v, c->steps.n, &list);
+    *VEC_PUSH(a, &list) = NULL;
     return list.v;
 }

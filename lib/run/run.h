@@ -24,6 +24,9 @@
 #include "spec/contract.h"
 
 struct io_out;
+struct keep;
+struct kept;
+struct keep_wish;
 
 struct run_dim {
     struct lang_symbol *sym;
@@ -43,7 +46,10 @@ struct run_param {
     /* args.c: */
     const char *destination; /* where the result goes; NULL: nowhere */
     struct io_out *out;
-    bool unnamed; /* a program's state that no argument was given for */
+    bool unsourced; /* a program's state that no contents were given for */
+    /* keep.c: */
+    const struct kept *kept; /* memory of the device that has the contents, in place of host.data */
+    const struct keep_wish *wish; /* that they be kept; NULL: there is none */
 };
 
 /* A record of print() or assert(). */
@@ -93,7 +99,9 @@ struct run {
      * whether more may be asked for than there is. */
     struct {
         bool simulated, overcommit;
+        bool lacking; /* run_fits() found that there is less */
     } memory;
+    struct keep *keep;            /* set before run_bind_args(): keep.h; NULL: nothing is kept */
     struct run_messages messages; /* of the last run_execute(), also when it failed */
     /* of a program: the loops around the call at hand, and its steps after a run_execute() */
     const struct run_loop *loop;
@@ -158,7 +166,7 @@ bool run_shapes(struct run *r);
 
 /* After run_shapes(): whether the host has the memory for the buffers that there are no contents
  * for yet, on a simulator for the device's, and for results. */
-bool run_fits(const struct run *r);
+bool run_fits(struct run *r);
 
 /* After run_shapes(): what the contract says of its sums, 0 where it says nothing. False when a
  * number is negative. Of given (NULL: none), what is not RUN_NOT_GIVEN goes before. */
@@ -249,7 +257,7 @@ bool run_calls(struct run *r, const struct ptx_module *m,
 void run_print_profile(const struct run *r, struct buf *out);
 /* The entries of the launches of the contract, or of the kernels that it calls; NULL behind the
  * last. */
-const char *const *run_entries(const struct run *r);
+const char *const *run_entries(struct arena *a, const struct contract *c);
 
 /* ---- time ---- */
 

@@ -77,6 +77,7 @@ static enum device_status sim_open(struct arena *a, int ordinal, const struct de
         diag_error(d, SPAN_NONE, "no memory left for the checks");
         return DEVICE_FAILED;
     }
+    v->options.threads = worker_threads(v); /* asking the system costs as much as a small launch */
     choose_build(&v->build);
     *dev = v;
     return DEVICE_OK;

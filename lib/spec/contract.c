@@ -588,9 +588,10 @@ static bool read_program(struct contract_reader *r, const struct yaml_value *v,
                          const struct contract_file *file)
 {
     static const char *const keys[] = {"kaio", "program", "source", "target", "params", "derived",
-                                       "dims", "require", "temps",  "steps",  NULL};
+                                       "dims", "require", "where",  "temps",  "steps",  NULL};
     const struct yaml_value *steps = yaml_get(v, "steps");
-    if (!contract_only_keys(r, v, keys) || !read_header(r, v) || !read_temps(r, v))
+    if (!contract_only_keys(r, v, keys) || !read_header(r, v) || !contract_read_where(r, v) ||
+        !read_temps(r, v))
         return false;
     if (!steps)
         return diag_error(r->d, v->span, "the program has no 'steps'");

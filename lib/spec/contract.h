@@ -197,6 +197,7 @@ struct contract {
     const char *source, *target;
     bool is_program; /* it has steps and no launches: */
     VEC(struct contract_step *) steps;
+    struct lang_steps written; /* the same as they are written, for contract_write() */
     VEC(struct spec_param) params;
     VEC(struct lang_symbol *) dims;    /* has_value for those fixed at emission */
     VEC(struct lang_symbol *) derived; /* from those */

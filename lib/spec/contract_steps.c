@@ -80,13 +80,28 @@ static struct lang_expr *number_of(struct steps_reader *s, const struct lang_arg
     return lang_parse_expr(s->r->a, arg->view->span, NULL, s->r->d);
 }
 
+/* What is written without a type is a number, not the nearest f32: in double precision it is what
+ * any scalar needs. */
+static void widen_literals(struct lang_expr *e)
+{
+    if (e->kind == E_FLOAT && !e->suffixed) {
+        e->type = DT_F64;
+        e->suffixed = true;
+    }
+    for (uint32_t i = 0; i < e->nargs; i++)
+        widen_literals(e->args[i]);
+}
+
 static bool read_number(struct steps_reader *s, const struct lang_argument *arg,
                         struct contract_actual *out)
 {
     static const struct lang_options options = {.exact = true};
     const enum dtype type = out->param->sym->type;
     struct lang_expr *e = number_of(s, arg);
-    if (!e || !lang_check_expr(s->r->a, s->scope, &options, e, DT_VOID, s->r->d))
+    if (!e)
+        return false;
+    widen_literals(e);
+    if (!lang_check_expr(s->r->a, s->scope, &options, e, DT_VOID, s->r->d))
         return false;
     if (dtype_is_float(e->type) && !dtype_is_float(type))
         return diag_error(s->r->d, e->span, "'%s' is %s, and this is a %s", arg->name,
@@ -257,6 +272,7 @@ bool contract_read_steps(struct contract_reader *r, const struct yaml_value *v,
     if (!text_span(v, "steps", &text, r->d) || !lang_parse_steps(r->a, text, NULL, &steps, r->d) ||
         !read_list(&s, steps.v, steps.n, &list))
         return false;
+    r->c->written = steps;
     r->c->steps.v = list.v;
     r->c->steps.n = list.n;
     return true;

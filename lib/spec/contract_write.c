@@ -100,7 +100,7 @@ static void declaration(const struct spec_param *p, struct buf *out)
     const struct lang_symbol *s = p->sym;
     struct buf b = buf_in(out->arena);
     if (s->kind == SYM_BUFFER) {
-        buf_printf(&b, "%s ", modes[s->mode]);
+        buf_printf(&b, "%s ", p->is_state ? "state" : modes[s->mode]);
         type_text(s, &b);
     } else {
         buf_puts(&b, dtype_name(s->type));
@@ -262,7 +262,19 @@ static void sum(const char *key, const struct lang_expr *e, struct contract_name
     buf_putc(out, '\n');
 }
 
-/* The steps of a program are its maker's to write. */
+/* Each line behind the two blanks that YAML wants. */
+static void steps(const struct lang_steps *v, struct buf *out)
+{
+    struct buf text = buf_in(out->arena);
+    size_t n;
+    lang_print_steps(v, 0, &text);
+    buf_puts(out, "steps: |\n");
+    for (const char *line = buf_text(&text); *line; line += n + (line[n] == '\n')) {
+        n = strcspn(line, "\n");
+        buf_printf(out, "  %.*s\n", (int)n, line);
+    }
+}
+
 void contract_write(const struct contract *c, struct buf *out)
 {
     struct contract_names *w = contract_name(out->arena, c);
@@ -301,8 +313,10 @@ void contract_write(const struct contract *c, struct buf *out)
         buf_puts(out, "temps:\n");
     for (size_t i = 0; i < c->temps.n; i++)
         temp(&c->temps.v[i], w, out);
-    if (c->is_program)
+    if (c->is_program) {
+        steps(&c->written, out);
         return;
+    }
     buf_puts(out, c->launches.n ? "launches:\n" : "launches: []\n");
     for (size_t i = 0; i < c->launches.n; i++)
         launch(&c->launches.v[i], w, out);

@@ -52,7 +52,7 @@ END
     run -0 kaio-bench --dry-run -t sm_86 k.yaml n=1Mi
     [ "${lines[1]}" = '  twice, grid 168, block 128' ]
     sed -i 's/grid: .*/grid: "multiprocessors == 4 ? 8 : 0 - 1"/' k.yaml
-    run -0 kaio-bench $quick k.yaml n=100Ki
+    run -0 kaio-bench $quick k.yaml n=10Ki
     run -2 kaio-bench --dry-run k.yaml n=100Ki
     [[ $output = *"grid x is -1; "*"multiprocessors is 132"* ]]
 }

@@ -642,9 +642,9 @@ END
 # to three times as long: then this finds what grows out of hand.
 # within_time ARGUMENT...: of kaio-emit
 within_time() {
-    local TIMEFORMAT='%U %S' limit=${KAIO_EMIT_LIMIT_MS:-30} best=1000 user sys ms i
-    # other tests run beside this one: the best of many is what it takes
-    for ((i = 0; i < 3 || (i < 60 && best >= limit); i++)); do
+    local TIMEFORMAT='%U %S' limit=${KAIO_EMIT_LIMIT_MS:-30} best=1000000 user sys ms i
+    # other tests run beside this one: the best of many is what it takes, if the first is not good enough
+    for ((i = 0; i < 60 && best >= limit; i++)); do
         { time kaio-emit "$@" >/dev/null 2>&1; } 2>took
         read -r user sys <took
         ms=$((10#${user/./} + 10#${sys/./}))
@@ -654,6 +654,7 @@ within_time() {
 }
 
 @test "each spec is emitted in the time that it may take, the process included" {
+    [ -z "${KAIO_QUICK-}" ] || skip "the program without sanitizers is what has to be fast"
     for spec in specs/*/*.yaml; do
         [[ $spec == specs/attention/* ]] || within_time "$spec"
     done

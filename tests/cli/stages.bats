@@ -7,7 +7,8 @@ setup() {
 
 @test "stages give what the equations say, under every check" {
     for target in sm_70 sm_90; do
-        run -0 kaio-verify --run -d cpu --check -t $target data/stages.yaml
+        [ -z "${KAIO_QUICK-}" ] || [ $target = sm_90 ] || continue
+        run -0 kaio-verify --run -d cpu --check ${KAIO_QUICK:+--fill=normal} -t $target data/stages.yaml
     done
 }
 
@@ -123,13 +124,14 @@ setup() {
     # nor does a spec of the library say so, but for those whose sums go over a part of a dimension that depends on the row,
     # where there are no tensor cores for them: of 512 columns, and for the number of a token's sequence
     cd "$KAIO_SRCDIR"
-    for target in sm_70 sm_90a; do
-        for spec in specs/*/*.yaml; do
-            [ $target = sm_90a ] || ! grep -q '\[[ij] in ' "$spec" || [[ $spec != specs/attention/* ]] || continue
-            [[ $spec != */mla_latent.yaml && $spec != */varlen_packed.yaml ]] || continue
-            kaio-emit -t $target "$spec" 2>&1 >/dev/null | { ! grep "each thread"; } || { echo "$spec"; false; }
-        done
-    done
+    others=$(printf '%s\n' specs/*/*.yaml | grep -v '/mla_latent.yaml\|/varlen_packed.yaml')
+    tensorless=$(grep -v '^specs/attention/' <<<"$others"; grep -L '\[[ij] in ' $(grep '^specs/attention/' <<<"$others"))
+    [ "$(wc -l <<<"$tensorless")" -ge 150 ]
+    # shellcheck disable=SC2086
+    kaio-emit -t sm_70 $tensorless 2>&1 >/dev/null | { ! grep "each thread"; }
+    [ -z "${KAIO_QUICK-}" ] || return 0
+    # shellcheck disable=SC2086
+    kaio-emit -t sm_90a $others 2>&1 >/dev/null | { ! grep "each thread"; }
 }
 
 @test "what a later stage needs is stored by an earlier one that computes it, so that rows are read once" {

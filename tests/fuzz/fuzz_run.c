@@ -24,7 +24,7 @@ static void bind(struct arena *a, const struct contract *c, const char *text, st
     for (size_t i = 0; i < r->nparam; i++)
         if (run_is_input(&r->param[i]))
             *VEC_PUSH(a, &args) = (struct run_arg){.name = r->param[i].sym->name, .data = ""};
-    if (run_bind_args(r, args.v, args.n, true))
+    if (run_bind_args(r, args.v, args.n, "the PTX"))
         run_check(r, NULL);
 }
 

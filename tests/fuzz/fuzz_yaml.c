@@ -1,9 +1,9 @@
-/* Any bytes as a spec file, and as a launch contract: nothing crashes, nothing takes long, an error
- * is reported when and only when nothing is returned, every diagnostic can be printed, and a
- * contract that was read is written so that it reads as itself again. */
+/* Any bytes as a spec file, as programs, and as a launch contract: nothing crashes, nothing takes
+ * long, an error is reported when and only when nothing is returned, every diagnostic can be
+ * printed, and a contract that was read is written so that it reads as itself again. */
 #include <config.h>
 
-#include "spec/contract.h"
+#include "program/program.h"
 
 #include <stdlib.h>
 
@@ -40,6 +40,27 @@ static void contract(struct arena *a, const struct source *src)
     must(strcmp(buf_text(&once), buf_text(&twice)) == 0);
 }
 
+/* A program that can be built has a contract that can be read, behind those of its kernels. */
+static void program(struct arena *a, const struct spec *s, const struct spec_file *file)
+{
+    static const struct program_options none;
+    struct diags *d = diags_new(a), *again = diags_new(a);
+    struct buf b = buf_in(a);
+    if (s->program->uses.n) /* which are files */
+        return;
+    const struct program *p = program_build(a, s, file, &none, "sm_80", d);
+    must((p != NULL) == (d->nerror == 0));
+    print(d);
+    if (!p)
+        return;
+    for (size_t i = 0; i < p->kernels.n; i++)
+        contract_write(contract_of_spec(a, p->kernels.v[i].spec, "sm_80"), &b);
+    contract_write(p->contract, &b);
+    const bool good = contract_read(a, source_new(a, "contract", buf_text(&b), b.len), again);
+    print(again);
+    must(good);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct arena *a = arena_new();
@@ -51,6 +72,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     print(d);
     for (size_t i = 0; f && i < f->specs.n; i++) {
         struct buf b = buf_in(a);
+        if (f->specs.v[i]->program) {
+            program(a, f->specs.v[i], f);
+            continue;
+        }
         contract_write(contract_of_spec(a, f->specs.v[i], "sm_80"), &b);
         struct diags *again = diags_new(a);
         must(contract_read(a, source_new(a, "contract", buf_text(&b), b.len), again) != NULL);

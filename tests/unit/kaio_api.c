@@ -112,6 +112,39 @@ static void messages(struct kaio *k)
     free(ptx);
 }
 
+/* A program's contract goes behind those of the kernels that it calls. */
+static void programs(struct kaio *k)
+{
+    static const char add[] = "kernel: add\nparams:\n  x: in f32[n]\n  y: inout f32[n]\n"
+                              "grid: 1\nblock: 32\n"
+                              "body: |\n  u32 i = threadIdx.x;\n  if (i < n) y[i] += x[i];\n"
+                              "  if (i == 0) print(\"%g,\", y[0]);\n";
+    static const char contract[] =
+        "//@ ---\n//@ kaio: 1\n//@ program: p\n//@ params:\n"
+        "//@   x: in f32[n]\n//@   y: inout f32[n]\n//@   s: state f32[n]\n"
+        "//@ steps: |\n//@   repeat 3 { add(x: x, y: s) }\n"
+        "//@   add(x: s, y: y)\n";
+    char *ptx = NULL;
+    size_t len = 0;
+    float x[2] = {1, 2}, y[2] = {10, 10};
+    struct kaio_arg args[] = {{.name = "x", .data = x, .bytes = sizeof x},
+                              {.name = "y", .data = y, .bytes = sizeof y},
+                              {.name = "n", .value = "2"}};
+    eq_int(kaio_emit(k, "add.yaml", add, strlen(add), NULL, &ptx, &len), KAIO_OK, "emits");
+    char *all = malloc(len + sizeof contract), *end = ptx;
+    while (end && strncmp(end, "//@", 3) == 0)
+        end = strchr(end, '\n') + 1;
+    const size_t head = (size_t)(end - ptx), more = strlen(contract);
+    memcpy(all, ptx, head);
+    memcpy(all + head, contract, more);
+    memcpy(all + head + more, end, len - head);
+    eq_int(kaio_run(k, "cpu", all, len + more, args, 3), KAIO_OK, "a program runs");
+    ok(y[0] == 13 && y[1] == 16, "computes");
+    eq_str(kaio_printed(k), "1,2,3,13,", "and its kernels speak in their order");
+    free(all);
+    free(ptx);
+}
+
 static void printing(struct kaio *k)
 {
     static const char talk[] =
@@ -218,6 +251,7 @@ int main(void)
     struct kaio *k = kaio_new();
     emit_run_verify(k);
     printing(k);
+    programs(k);
     no_memory(k);
     types();
     messages(k);

@@ -253,7 +253,7 @@ static bool add_program(struct job *j, const struct spec *s, const struct spec_f
     struct program_options opt = {
         .defines = j->defines.v, .ndefine = j->defines.n, .compiles = compiles, .ctx = j};
     opt.path = program_path(j->a, j->include.v, j->include.n, &opt.npath);
-    struct program *p = program_build(j->a, s, file, &opt, j->d);
+    struct program *p = program_build(j->a, s, file, &opt, j->target->name, j->d);
     if (!p)
         return false;
     for (size_t i = 0; i < p->kernels.n; i++)
@@ -358,8 +358,16 @@ static void add_programs(struct job *j, struct ptx_module *m)
     struct buf header = buf_in(j->a);
     buf_puts(&header, m->header);
     for (size_t i = 0; i < j->programs.n; i++)
-        program_write(j->programs.v[i], j->target->name, &header);
+        contract_write(j->programs.v[i]->contract, &header);
     m->header = buf_text(&header);
+}
+
+/* The steps of programs, then their kernels. */
+static void print_explained(struct job *j, struct lower_report *report, struct buf *out)
+{
+    for (size_t i = 0; i < j->programs.n; i++)
+        print_program(j->programs.v[i], j->target->name, out);
+    print_explain(report, j->target->name, buf_text(&j->tuning), j->verbose, out);
 }
 
 static bool emit(struct job *j)
@@ -377,7 +385,7 @@ static bool emit(struct job *j)
     else if (j->explain && j->json)
         print_explain_json(&report, j->target->name, buf_text(&j->tuning), &text);
     else if (j->explain)
-        print_explain(&report, j->target->name, buf_text(&j->tuning), j->verbose, &text);
+        print_explained(j, &report, &text);
     else
         ptx_print(m, &text);
     struct io_out *out = io_create(j->a, j->d, j->output ? j->output : "-");

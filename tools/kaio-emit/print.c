@@ -353,6 +353,22 @@ void print_explain_json(const struct lower_report *r, const char *target, const 
     buf_putc(out, '\n');
 }
 
+/* ---- programs -------------------------------------------------------------------------------- */
+
+void print_program(const struct program *p, const char *target, struct buf *out)
+{
+    buf_printf(out, "%s for %s, a program of %zu kernel%s\n", p->spec->name, target, p->kernels.n,
+               p->kernels.n == 1 ? "" : "s");
+    lang_print_steps(&p->contract->written, 1, out);
+    for (size_t i = 0; i < p->contract->temps.n; i++) {
+        const struct contract_temp *t = &p->contract->temps.v[i];
+        buf_printf(out, "  %s  %s", t->sym->name, dtype_name(t->sym->type));
+        lang_print_shape(t->sym, out);
+        buf_puts(out, t->is_zero ? " = 0\n" : "\n");
+    }
+    buf_puts(out, p->contract->temps.n ? "" : "  no temps\n");
+}
+
 /* ---- --list-strategies ----------------------------------------------------------------------- */
 
 static void strategies_json(const struct lower_strategy *s, size_t n, struct buf *out)

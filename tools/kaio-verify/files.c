@@ -91,7 +91,7 @@ static bool take_words(struct files *f)
             continue;
         f->arg[f->narg++] = (struct run_arg){.name = name, .value = value};
     }
-    return run_bind_args(f->run, f->arg, f->narg, false);
+    return run_bind_args(f->run, f->arg, f->narg, NULL);
 }
 
 /* After binding: every result has its full shape. */

@@ -138,8 +138,8 @@ static struct cg_val lane_bytes(struct chain_wgmma *k)
 {
     struct cg *g = k->g;
     const struct cg_val lane = k->x.lane, row = cg_binary(g, OP_AND, lane, cg_u32(15));
-    const struct cg_val chunk = cg_binary(g, OP_XOR, cg_binary(g, OP_SHR, lane, cg_u32(4)),
-                                          cg_binary(g, OP_AND, lane, cg_u32(7)));
+    const struct cg_val turn = cg_binary(g, OP_AND, lane, cg_u32(7));
+    const struct cg_val chunk = cg_binary(g, OP_XOR, cg_binary(g, OP_SHR, lane, cg_u32(4)), turn);
     const struct cg_val at = cg_mul(g, cg_add(g, k->before, row), WGMMA_SPAN);
     return cg_add(g, at, cg_mul(g, chunk, 16));
 }
@@ -151,7 +151,8 @@ void chain_across_give(struct chain_wgmma *k, uint32_t column)
     if (!k->t->across || k->t->across->column != column)
         return;
     ring_wait(r, RING_EMPTY);
-    const struct cg_val at = cg_freeze(g, cg_add(g, ring_stage(r), lane_bytes(k)));
+    const struct cg_val own = lane_bytes(k);
+    const struct cg_val at = cg_freeze(g, cg_add(g, ring_stage(r), own));
     for (uint32_t step = 0; step < k->p->wide / 16; step++) {
         struct ptx_operand word[VECTOR];
         for (uint32_t i = 0; i < VECTOR; i++)
@@ -191,10 +192,13 @@ static void multiply(struct chain_wgmma *k)
     for (uint32_t i = 0; i < columns / 2; i++)
         sum[i] = ptx_r(k->part_sum[i]);
     wgmma_fence(g);
-    for (uint32_t i = 0; i < rows * lay.size / WGMMA_STEP; i++)
-        wgmma_multiply(
-            g, &kind, sum, wgmma_descriptor(g, left, k->high, wgmma_step_bytes(&k->left, i)),
-            wgmma_descriptor(g, low, k->high, wgmma_step_bytes(&lay, i)), i ? k->always : k->never);
+    for (uint32_t i = 0; i < rows * lay.size / WGMMA_STEP; i++) {
+        const struct ptx_operand value =
+            wgmma_descriptor(g, low, k->high, wgmma_step_bytes(&lay, i));
+        const struct ptx_operand score =
+            wgmma_descriptor(g, left, k->high, wgmma_step_bytes(&k->left, i));
+        wgmma_multiply(g, &kind, sum, score, value, i ? k->always : k->never);
+    }
     wgmma_commit(g);
 }
 

@@ -103,8 +103,8 @@ static void find_ranges(struct any *x, struct cg_val *low, struct cg_val *high)
         x->high[i] = cg_index(g, cg_expr(g, s->high));
         if (x->f->ends) {
             x->low[i] = cg_minmax(g, true, cg_convert(g, x->low[i], DT_I64), cg_int(DT_I64, 0));
-            x->high[i] = cg_minmax(g, false, cg_convert(g, x->high[i], DT_I64),
-                                   cg_convert(g, cg_expr(g, x->f->j->dims[0]), DT_I64));
+            const struct cg_val all = cg_convert(g, cg_expr(g, x->f->j->dims[0]), DT_I64);
+            x->high[i] = cg_minmax(g, false, cg_convert(g, x->high[i], DT_I64), all);
         }
         *low = i ? cg_minmax(g, false, *low, x->low[i]) : x->low[i];
         *high = i ? cg_minmax(g, true, *high, x->high[i]) : x->high[i];
@@ -155,9 +155,12 @@ static struct cg_val rescaling(struct any *x, const struct chain_stream *s)
     const struct cg_val now = chain_base(g, x->f, s, cg_minmax(g, true, state_of(x, n, 0), least));
     const struct cg_val was = chain_base(g, x->f, s, cg_minmax(g, true, x->before[n], least));
     const int32_t same = cg_reg(g, cg_binary(g, OP_EQ, x->before[n], state_of(x, n, 0)));
-    struct cg_val by = cg_binary(g, OP_SUB, cg_convert(g, was, t), cg_convert(g, now, t));
-    if (s->weight)
-        by = cg_binary(g, OP_MUL, cg_unary(g, OP_NEG, by), cg_convert(g, cg_expr(g, s->weight), t));
+    const struct cg_val to = cg_convert(g, now, t);
+    struct cg_val by = cg_binary(g, OP_SUB, cg_convert(g, was, t), to);
+    if (s->weight) {
+        const struct cg_val weight = cg_convert(g, cg_expr(g, s->weight), t);
+        by = cg_binary(g, OP_MUL, cg_unary(g, OP_NEG, by), weight);
+    }
     const char *exp = s->base2      ? t == DT_F64 ? "exp2_f64" : "exp2_f32"
                       : t == DT_F64 ? "exp_f64"
                                     : "exp_f32";

@@ -63,8 +63,9 @@ static struct cg_val address(struct chain_slab *t, struct cg_val at, struct cg_v
                              struct cg_val r, struct cg_val e)
 {
     struct cg *g = t->m.g;
-    const struct cg_place_of p = matmul_place(&t->m, t->operand, cg_index(g, at_of(t, at, r, e)),
-                                              cg_index(g, k_of(t, k, r, e)));
+    k = cg_index(g, k_of(t, k, r, e));
+    at = cg_index(g, at_of(t, at, r, e));
+    const struct cg_place_of p = matmul_place(&t->m, t->operand, at, k);
     return cg_binary(g, OP_ADD, cg_value(DT_I64, p.base), cg_int(DT_I64, p.offset));
 }
 
@@ -293,13 +294,14 @@ static void compute_piece(struct chain_slab *t, uint32_t n, struct cg_val at, st
     struct ptx_operand word[MMA_CHUNK / 4];
     for (uint32_t i = 0; i < piece; i += lanes) {
         const struct cg_val e = cg_add(g, first_element(t), cg_u32(i));
-        struct cg_val a = at_of(t, at, r, e);
-        const struct cg_val b = k_of(t, k, r, e);
+        struct cg_val a = at_of(t, at, r, e), b = k_of(t, k, r, e);
         struct cg_val inside = t->packed ? stand_in_group(t, &a, b) : is_inside(t, a, b);
         if (there >= 0)
             inside = cg_binary(g, OP_LAND, inside, cg_value(DT_BOOL, there));
-        matmul_fetch(&t->m, t->operand, cg_index(g, a), cg_index(g, b), lanes, cg_reg(g, inside),
-                     v + i);
+        const int32_t pred = cg_reg(g, inside);
+        b = cg_index(g, b);
+        a = cg_index(g, a);
+        matmul_fetch(&t->m, t->operand, a, b, lanes, pred, v + i);
     }
     for (uint32_t w = 0; w < MMA_CHUNK / 4; w++)
         word[w] = piece == MMA_CHUNK / 4

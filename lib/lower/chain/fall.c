@@ -93,7 +93,8 @@ struct cg_val chain_fall_raw(struct chain_tile *x, struct cg_val raw, struct cg_
 {
     struct cg *g = x->g;
     const struct cg_val minus = cg_unary(g, OP_NEG, product_of(x, b));
-    const struct cg_val by = cg_binary(g, OP_MUL, cg_expr(g, x->scale_by), factor_of(x, b));
+    const struct cg_val factor = factor_of(x, b);
+    const struct cg_val by = cg_binary(g, OP_MUL, cg_expr(g, x->scale_by), factor);
     return exp2_of(x, cg_fma(g, raw, by, minus));
 }
 
@@ -137,8 +138,8 @@ static struct cg_val falls_exactly(struct chain_tile *x, const struct chain_stre
         return cg_library(g, of->base2 ? "exp2_f32" : "exp_falling_f32", 1, &by);
     const size_t bound = g->bindings.n;
     chain_bind_row(x, row);
-    by = cg_binary(g, OP_MUL, cg_unary(g, OP_NEG, by),
-                   cg_convert(g, cg_expr(g, of->weight), DT_F32));
+    const struct cg_val weight = cg_convert(g, cg_expr(g, of->weight), DT_F32);
+    by = cg_binary(g, OP_MUL, cg_unary(g, OP_NEG, by), weight);
     g->bindings.n = bound;
     return cg_library(g, of->base2 ? "exp2_f32" : "exp_f32", 1, &by);
 }
@@ -489,7 +490,8 @@ static struct cg_val settling(struct chain_tile *x, uint32_t n, uint32_t row, bo
     if (!exactly)
         return falls(x, was, now);
     const struct cg_val minus = cg_unary(g, OP_NEG, now);
-    return exp2_of(x, cg_fma(g, minus, factor_of(x, was), product_of(x, was)));
+    const struct cg_val product = product_of(x, was);
+    return exp2_of(x, cg_fma(g, minus, factor_of(x, was), product));
 }
 
 void chain_fall_settle(struct chain_tile *x, bool exactly)

@@ -135,8 +135,9 @@ static void find_near(struct lift *l)
     const struct cg_val all = cg_value(DT_F32, CG(g, PTX_F32, "rcp.rn.f32", cg_op(g, size)));
     const struct cg_val square = cg_binary(g, OP_MUL, l->by, l->by);
     struct cg_val power = l->by;
-    l->most = cg_select(g, cg_reg(g, cg_binary(g, OP_LAND, from, to)),
-                        cg_binary(g, OP_MUL, all, chain_f32(g, NEAR)), chain_f32(g, -1));
+    const struct cg_val near = cg_binary(g, OP_MUL, all, chain_f32(g, NEAR));
+    const int32_t is_between = cg_reg(g, cg_binary(g, OP_LAND, from, to));
+    l->most = cg_select(g, is_between, near, chain_f32(g, -1));
     for (size_t i = 0; i < COUNT(c); i++) {
         l->times[i] = cg_binary(g, OP_MUL, power, chain_f32(g, c[i]));
         power = cg_binary(g, OP_MUL, power, square);

@@ -37,8 +37,9 @@ static void copy(struct chain_wgmma *k, struct chain_box *s, const struct ring *
     const int32_t stage = cg_reg(g, ring_stage(r));
     for (uint32_t a = 0; a < s->lay.atoms; a++) {
         const struct cg_val more = cg_u32(a * (WGMMA_SPAN / s->lay.size));
-        matmul_subscripts(&s->m, s->operand, cg_index(g, s->lay.along_k ? at : cg_add(g, at, more)),
-                          cg_index(g, s->lay.along_k ? cg_add(g, term, more) : term), sub);
+        const struct cg_val down = cg_index(g, s->lay.along_k ? cg_add(g, term, more) : term);
+        const struct cg_val across = cg_index(g, s->lay.along_k ? at : cg_add(g, at, more));
+        matmul_subscripts(&s->m, s->operand, across, down, sub);
         for (uint32_t d = 0; d < e->nargs; d++)
             box.at[d] = ptx_r(cg_reg(g, cg_convert(g, sub[e->nargs - 1 - d], DT_U32)));
         tma_load(g, &box, stage, s->offset + a * s->lay.atom_bytes, r->full, -1);

@@ -65,10 +65,13 @@ static void mark_batch(struct chain_tile *x, const struct cg_val *row)
     const struct extent parts = parts_of(g, x->t);
     struct cg_val batch = cg_int(DT_I64, 0);
     struct cg_for l;
-    for (uint32_t a = 0; a < f->nrow; a++)
-        if (a != x->t->i)
-            batch = cg_binary(g, OP_ADD, cg_binary(g, OP_MUL, batch, extent_of(g, f->row[a]).v),
-                              cg_convert(g, row[a], DT_I64));
+    for (uint32_t a = 0; a < f->nrow; a++) {
+        if (a == x->t->i)
+            continue;
+        const struct cg_val own = cg_convert(g, row[a], DT_I64);
+        batch = cg_binary(g, OP_MUL, batch, extent_of(g, f->row[a]).v);
+        batch = cg_binary(g, OP_ADD, batch, own);
+    }
     batch = cg_freeze(g, cg_binary(g, OP_MUL, batch, parts.v));
     const struct cg_val end = extent_u32(g, parts.v), part = begin_loop(g, &l, x->lane, &end);
     const struct cg_val word = cg_binary(g, OP_ADD, batch, cg_convert(g, part, DT_I64));

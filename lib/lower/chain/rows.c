@@ -41,8 +41,10 @@ static void unpack(struct chain_tile *x, struct cg_val r, struct chain_row *to)
     struct cg *g = x->g;
     const struct chain_pack *p = &x->t->pack;
     struct cg_val member, exists;
-    extent_split(g, cg_index(g, r), extent_of(g, p->member), &to->i, &member);
-    struct cg_val h = cg_add(g, extent_u32(g, x->row[p->axis]), extent_u32(g, member));
+    const struct extent members = extent_of(g, p->member);
+    extent_split(g, cg_index(g, r), members, &to->i, &member);
+    member = extent_u32(g, member);
+    struct cg_val h = cg_add(g, extent_u32(g, x->row[p->axis]), member);
     if (p->ragged) {
         h = clamped(x, x->t->f->row[p->axis], h, &exists);
         to->exists = cg_binary(g, OP_LAND, to->exists, exists);

@@ -160,7 +160,8 @@ static struct cg_val are_unsorted(const struct search *s)
         const struct cg_val j = cg_add(g, cg_value(DT_U32, l.at), cg_u32(i * CHAIN_RUNS_BLOCK));
         const struct cg_val at = cg_minmax(g, false, j, last);
         const struct cg_val next = cg_minmax(g, false, cg_add(g, j, cg_u32(1)), last);
-        falls = cg_binary(g, OP_LOR, falls, cg_binary(g, OP_GT, key_at(s, at), key_at(s, next)));
+        const struct cg_val then = key_at(s, next);
+        falls = cg_binary(g, OP_LOR, falls, cg_binary(g, OP_GT, key_at(s, at), then));
     }
     cg_move(g, some, cg_select(g, cg_reg(g, falls), cg_u32(1), cg_value(DT_U32, some)));
     cg_for_close(g, &l, cg_u32(TIMES * CHAIN_RUNS_BLOCK), &s->end);
@@ -211,7 +212,8 @@ static void store(const struct search *s, const struct lang_symbol *to, bool by_
     const uint32_t n = axes_of(s->f, s->r, by_key, axis);
     for (uint32_t i = 0; i < n; i++)
         at[i] = cg_find(g, axis[i])->val;
-    cg_store_at(g, DT_I32, cg_element(g, to, n ? n : 1, at), cg_convert(g, v, DT_I32));
+    v = cg_convert(g, v, DT_I32);
+    cg_store_at(g, DT_I32, cg_element(g, to, n ? n : 1, at), v);
 }
 
 /* Binds the axes that keys depend on, or all others that rows do, to what the number n is of

@@ -122,7 +122,8 @@ void chain_wgmma_find_along(struct chain_wgmma *k)
 {
     struct cg *g = k->g;
     const struct cg_val member = cg_binary(g, OP_AND, k->x.lane, cg_u32(3));
-    const struct cg_val mine = cg_add(g, ring_stage(&k->at_v->ring), cg_mul(g, member, 2 * 4));
+    const struct cg_val pair = cg_mul(g, member, 2 * 4);
+    const struct cg_val mine = cg_add(g, ring_stage(&k->at_v->ring), pair);
     const uint32_t bytes = chain_wgmma_along_boxes(k) * CHAIN_ALONG_BYTES;
     uint32_t at = k->along_at;
     k->x.has_along = chain_wgmma_along(k) > 0;

@@ -37,8 +37,8 @@ void chain_split_range(struct chain_tile *x)
     tiles = cg_freeze(g, cg_binary(g, OP_DIV, tiles, cg_u32(x->wide)));
     const struct cg_val each = cg_freeze(g, cg_binary(g, OP_DIV, tiles, x->shares));
     const struct cg_val more = cg_binary(g, OP_SUB, tiles, cg_binary(g, OP_MUL, each, x->shares));
-    const struct cg_val before =
-        cg_add(g, cg_binary(g, OP_MUL, x->share, each), cg_minmax(g, false, x->share, more));
+    const struct cg_val extra = cg_minmax(g, false, x->share, more);
+    const struct cg_val before = cg_add(g, cg_binary(g, OP_MUL, x->share, each), extra);
     const struct cg_val has_more = cg_binary(g, OP_LT, x->share, more);
     const struct cg_val own =
         cg_add(g, each, cg_select(g, cg_reg(g, has_more), cg_u32(1), cg_u32(0)));

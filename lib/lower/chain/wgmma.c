@@ -221,7 +221,8 @@ static void take_turn(struct chain_wgmma *k, bool begins)
     struct cg_val whose = cg_add(g, k->group, cg_u32(FIRST_BARRIER));
     if (!begins) {
         const struct cg_val last = cg_binary(g, OP_EQ, k->group, cg_u32(n - 1));
-        whose = cg_select(g, cg_reg(g, last), cg_u32(FIRST_BARRIER), cg_add(g, whose, cg_u32(1)));
+        const struct cg_val next = cg_add(g, whose, cg_u32(1));
+        whose = cg_select(g, cg_reg(g, last), cg_u32(FIRST_BARRIER), next);
     }
     PTX(&g->b, begins ? "bar.sync" : "bar.arrive", ptx_r(cg_reg(g, whose)),
         ptx_imm(2 * WGMMA_GROUP));

@@ -211,10 +211,11 @@ uint32_t map_tile_rows(const struct map_tiling *t)
 
 struct cg_val map_tile_within(struct map_tiling *t, struct cg_val i, uint32_t axis)
 {
+    const struct cg_val extent = cg_extent(t->g, t->shape, axis);
     int64_t n;
-    if (cg_is_const(cg_extent(t->g, t->shape, axis), &n) && n % t->side == 0)
+    if (cg_is_const(extent, &n) && n % t->side == 0)
         return cg_bool(t->g, true); /* tiles are whole */
-    return cg_binary(t->g, OP_LT, cg_index(t->g, i), cg_extent(t->g, t->shape, axis));
+    return cg_binary(t->g, OP_LT, cg_index(t->g, i), extent);
 }
 
 struct cg_val map_tile_flat(struct map_tiling *t, const struct map_tile *tile, struct cg_val row,

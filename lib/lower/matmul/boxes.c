@@ -308,7 +308,8 @@ static struct cg_val channel_at(struct matmul *m, const struct matmul_gather *p,
     if (!p->boxes->along_k || m->whole_k || !p->boxes->channels)
         return at;
     const struct cg_val ok = cg_binary(g, OP_LT, cg_index(g, k), m->k);
-    return cg_select(g, cg_reg(g, ok), at, cg_extent(g, p->e->sym, p->n - 1));
+    const struct cg_val behind = cg_extent(g, p->e->sym, p->n - 1);
+    return cg_select(g, cg_reg(g, ok), at, behind);
 }
 
 void matmul_boxes_at(struct matmul *m, const struct matmul_gather *p, struct cg_val at,

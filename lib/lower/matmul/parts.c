@@ -122,8 +122,8 @@ static int32_t exists(struct parting *p, uint32_t pass)
     if (!is_whole(t->dims[p->other], p->down)) {
         const struct cg_val row =
             cg_add(g, cg_convert(g, p->sub[p->other], DT_U32), cg_u32(pass * p->rows));
-        const struct cg_val below =
-            cg_binary(g, OP_LT, cg_index(g, row), cg_extent(g, t, p->other));
+        const struct cg_val extent = cg_extent(g, t, p->other);
+        const struct cg_val below = cg_binary(g, OP_LT, cg_index(g, row), extent);
         is = cg_binary(g, OP_LAND, is, below);
     }
     int64_t always;

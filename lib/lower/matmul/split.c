@@ -70,8 +70,8 @@ static struct cg_place_of in_part(struct share *s, struct cg_val share, struct c
 {
     struct cg *g = s->m->g;
     struct cg_val at = cg_binary(g, OP_MUL, cg_index(g, share), cg_int(DT_I64, s->size));
-    struct cg_val e = cg_binary(g, OP_MUL, access, cg_int(DT_U32, s->lanes));
-    at = cg_binary(g, OP_ADD, cg_binary(g, OP_ADD, s->first, at), cg_index(g, e));
+    const struct cg_val e = cg_index(g, cg_binary(g, OP_MUL, access, cg_int(DT_U32, s->lanes)));
+    at = cg_binary(g, OP_ADD, cg_binary(g, OP_ADD, s->first, at), e);
     return cg_address(g, s->parts, at);
 }
 

@@ -97,7 +97,8 @@ static struct at stand(struct walk *w, struct cg_val row, struct cg_val col)
     if (w->patch->first_col)
         col = cg_add(g, col, *w->patch->first_col);
     col = cg_add(g, col, cg_convert(g, m->col, DT_U32));
-    matmul_result_at(m, cg_index(g, row), cg_index(g, col), r->sub);
+    const struct cg_val column = cg_index(g, col);
+    matmul_result_at(m, cg_index(g, row), column, r->sub);
     if (f->i && !m->whole_rows)
         at.ok = cg_binary(g, OP_LT, cg_index(g, row), m->m);
     else if (!f->i)

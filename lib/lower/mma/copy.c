@@ -137,9 +137,8 @@ static struct cg_val address_of(struct mma *s, const struct mma_slab *t, struct 
     struct cg *g = s->g;
     const bool along_k = t->of->lay.layout == MMA_ALONG_K;
     at = cg_add(g, at, along_k ? r : c);
-    k = cg_add(g, k, along_k ? c : r);
-    const struct cg_place_of p =
-        matmul_place(s->m, t->of->operand, cg_index(g, at), cg_index(g, k));
+    k = cg_index(g, cg_add(g, k, along_k ? c : r));
+    const struct cg_place_of p = matmul_place(s->m, t->of->operand, cg_index(g, at), k);
     return cg_binary(g, OP_ADD, cg_value(DT_I64, p.base), cg_int(DT_I64, p.offset));
 }
 
@@ -197,9 +196,11 @@ static struct matmul_found found_at(struct mma *s, const struct mma_slab *t, str
 {
     struct cg *g = s->g;
     const struct cg_val at = cg_add(g, base_of(s, t), n);
-    const struct cg_val ok = is_whole(s, t)
-                                 ? cg_bool(g, true)
-                                 : cg_binary(g, OP_LT, cg_convert(g, at, DT_I32), extent_of(s, t));
+    struct cg_val ok = cg_bool(g, true);
+    if (!is_whole(s, t)) {
+        const struct cg_val extent = extent_of(s, t);
+        ok = cg_binary(g, OP_LT, cg_convert(g, at, DT_I32), extent);
+    }
     return matmul_gather_at(s->m, t->of->gather, at, ok);
 }
 

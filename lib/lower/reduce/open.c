@@ -47,7 +47,8 @@ void reduce_take_open_place(struct reduce *r)
     divide(g, z, p->across, &z, &r->tx);
     divide(g, z, p->down, &z, &r->ty);
     divide(g, outer, p->tiles, &outer, &tile);
-    r->outer = cg_binary(g, OP_MUL, cg_index(g, outer), cg_index(g, side(g, p->several)));
+    const struct cg_val several = cg_index(g, side(g, p->several));
+    r->outer = cg_binary(g, OP_MUL, cg_index(g, outer), several);
     r->outer = cg_binary(g, OP_ADD, r->outer, cg_index(g, z));
     r->exists = -1;
     if (reduce_is_one(p->outer)) {

@@ -358,7 +358,8 @@ static void exchange(struct row_fold *f, struct row_part *part)
     struct cg_val zero = cg_int(DT_U32, 0), first = zero, warp = cg_special(g, SP_WARPID);
     struct exchange x = lay_out(f, "level", warps ? warps * p->rows : LANES);
     struct cg_val is_first = cg_binary(g, OP_EQ, cg_special(g, SP_LANEID), zero);
-    leave(&x, "shared", cg_reg(g, is_first), cg_value(DT_U32, base_of(&x)), warp, part);
+    const struct cg_val base = cg_value(DT_U32, base_of(&x));
+    leave(&x, "shared", cg_reg(g, is_first), base, warp, part);
     if (p->cluster > 1 && f->level == 0) /* the other blocks run, as they have arrived once */
         PTX0(&g->b, "barrier.cluster.wait.acquire.aligned");
     PTX(&g->b, "bar.sync", ptx_imm(0));

@@ -135,9 +135,11 @@ void scan_columns(struct scan *s)
     const struct cg_val number = cg_weighted(g, block, p->across, c.across, 1);
     c.has_column = cg_binary(g, OP_LT, number, cg_binary(g, OP_MUL, rows, groups));
     const struct cg_val one = cg_minmax(g, true, groups, cg_u32(1));
-    cg_divmod(g, cg_index(g, number), cg_index(g, one), &row, &group);
+    const struct cg_val by = cg_index(g, one);
+    cg_divmod(g, cg_index(g, number), by, &row, &group);
     if (p->threads > 1)
         scan_share(s, 2 * p->block * p->lanes);
-    scan_place(s, cg_convert(g, row, DT_U32), cg_convert(g, group, DT_U32));
+    group = cg_convert(g, group, DT_U32);
+    scan_place(s, cg_convert(g, row, DT_U32), group);
     all_tiles(&c);
 }

@@ -202,7 +202,8 @@ void scan_take_tile(struct scan *s, struct scan_look *l)
     at.offset += 4;
     s->memory->launch = cg_load_at(g, DT_U32, false, at);
     struct cg_val row, tile;
-    cg_divmod(g, cg_index(g, number), cg_index(g, scan_number(g, s->p->tiles)), &row, &tile);
+    const struct cg_val tiles = cg_index(g, scan_number(g, s->p->tiles));
+    cg_divmod(g, cg_index(g, number), tiles, &row, &tile);
     l->row = cg_convert(g, row, DT_U32);
     l->tile = cg_convert(g, tile, DT_U32);
     l->place = cg_binary(g, OP_AND, l->tile, cg_u32(GROUP - 1));
@@ -279,8 +280,8 @@ static void wait_for_groups(struct scan *s, const struct scan_look *l, struct cg
     const struct cg_val below = less_one(g, least);
     const struct cg_val some = cg_binary(g, OP_AND, sums, below);
     cg_move(g, nearest, cg_value(DT_U32, CG(g, PTX_B32, "popc.b32", cg_op(g, below))));
-    const struct cg_val missing = cg_binary(g, OP_LOR, cg_binary(g, OP_EQ, ends, cg_u32(0)),
-                                            cg_binary(g, OP_NE, some, below));
+    const struct cg_val lacks = cg_binary(g, OP_NE, some, below);
+    const struct cg_val missing = cg_binary(g, OP_LOR, cg_binary(g, OP_EQ, ends, cg_u32(0)), lacks);
     cg_jump_if(g, cg_reg(g, missing), true, again);
     cg_scope_close(g, mark);
 }
@@ -346,9 +347,9 @@ static void look_back(struct scan *s, const struct scan_look *l, struct scan_sta
              &total);
     const struct scan_state inner = look_in_group(s, l, lane);
     const struct scan_state sum = scan_meet(s, inner, total);
-    const struct cg_val closes = cg_binary(g, OP_LAND,
-                                           cg_binary(g, OP_EQ, l->place, cg_u32(GROUP - 1)),
-                                           cg_unary(g, OP_NOT, l->is_last));
+    const struct cg_val goes_on = cg_unary(g, OP_NOT, l->is_last);
+    const struct cg_val closes =
+        cg_binary(g, OP_LAND, cg_binary(g, OP_EQ, l->place, cg_u32(GROUP - 1)), goes_on);
     leave_if(s, closes, lane, m->sums, l->here, &sum);
     const struct scan_state groups = look_at_groups(s, l, lane);
     const struct scan_state upto = scan_meet(s, groups, sum);

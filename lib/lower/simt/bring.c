@@ -169,7 +169,8 @@ static void find_places(struct simt *s, struct simt_slab *b)
         struct cg_val row = cg_add(g, b->k, cg_u32(b->k_by[i]));
         row = cg_add(g, cg_convert(g, m->k_from, DT_U32), row);
         struct cg_val at = clamped(s, b, cg_add(g, b->at, cg_u32(b->at_by[i])));
-        struct cg_place_of from = matmul_place(m, b->operand, cg_index(g, at), cg_index(g, row));
+        row = cg_index(g, row);
+        struct cg_place_of from = matmul_place(m, b->operand, cg_index(g, at), row);
         const int32_t base = cg_new_mutable(g, DT_U64);
         cg_move(g, base, cg_value(DT_U64, from.base));
         from.base = base;
@@ -266,8 +267,9 @@ static void fetch_tile(struct simt *s, struct cg_val k0, int32_t of, struct cg_v
             struct cg_val from = cg_convert(g, a ? s->m->row : s->m->col, DT_U32);
             struct cg_val at = cg_add(g, from, cg_add(g, b->at, cg_u32(b->at_by[i])));
             struct cg_val k = cg_add(g, k0, cg_add(g, b->k, cg_u32(b->k_by[i])));
-            matmul_fetch(s->m, b->operand, cg_index(g, at), cg_index(g, k), b->lanes, inside,
-                         b->v + i * b->lanes);
+            k = cg_index(g, k);
+            at = cg_index(g, at);
+            matmul_fetch(s->m, b->operand, at, k, b->lanes, inside, b->v + i * b->lanes);
         }
     }
 }

@@ -106,7 +106,8 @@ void wgmma_gather_begin(struct wgmma *s)
         struct wgmma_gather *w = &s->gather[i];
         struct cg_val to =
             cg_binary(g, OP_XOR, piece, cg_binary(g, OP_AND, row, cg_u32(PIECES - 1)));
-        to = cg_add(g, cg_mul(g, to, PIECE), cg_mul(g, row, WGMMA_SPAN));
+        const struct cg_val before = cg_mul(g, row, WGMMA_SPAN);
+        to = cg_add(g, cg_mul(g, to, PIECE), before);
         w->to = cg_reg(g, cg_add(g, cg_value(DT_U32, s->m->shared), to));
         w->row = row;
         w->column = cg_mul(g, piece, PIECE / t->size);

@@ -68,7 +68,8 @@ static struct tma_box box_of_matrix(struct wgmma *s, const struct wgmma_tile *t,
     const struct lang_expr *e = s->f->operand[t->operand].plain;
     struct cg_val sub[VARIANT_RANK];
     struct tma_box box = {.rank = e->nargs};
-    matmul_subscripts(s->m, t->operand, cg_index(g, at), cg_index(g, k), sub);
+    k = cg_index(g, k);
+    matmul_subscripts(s->m, t->operand, cg_index(g, at), k, sub);
     for (uint32_t d = 0; d < e->nargs; d++)
         box.at[d] = ptx_r(cg_reg(g, cg_convert(g, sub[e->nargs - 1 - d], DT_U32)));
     return box;
@@ -120,8 +121,9 @@ static void load_tile(struct wgmma *s, const struct wgmma_tile *t, struct cg_val
     }
     for (uint32_t a = 0; a < atoms; a++) {
         struct cg_val more = cg_u32(a * elements);
-        copy_box(s, t, t->along_k ? at : cg_add(g, at, more), t->along_k ? cg_add(g, k, more) : k,
-                 stage, a * t->atom_bytes);
+        const struct cg_val b = t->along_k ? cg_add(g, k, more) : k;
+        const struct cg_val c = t->along_k ? at : cg_add(g, at, more);
+        copy_box(s, t, c, b, stage, a * t->atom_bytes);
     }
 }
 

@@ -174,8 +174,9 @@ static void fetch(struct wgmma *s, uint32_t i, struct cg_val at, struct cg_val k
     const uint32_t n = m->chunks * CHUNK / t->size;
     for (uint32_t e = 0; e < n; e += m->lanes) {
         const struct cg_val more = cg_u32(e), zero = cg_u32(0);
-        matmul_fetch(s->m, t->operand, cg_index(g, cg_add(g, at, t->along_k ? zero : more)),
-                     cg_index(g, cg_add(g, k, t->along_k ? more : zero)), m->lanes, inside, v + e);
+        const struct cg_val b = cg_index(g, cg_add(g, k, t->along_k ? more : zero));
+        const struct cg_val c = cg_index(g, cg_add(g, at, t->along_k ? zero : more));
+        matmul_fetch(s->m, t->operand, c, b, m->lanes, inside, v + e);
     }
 }
 
@@ -190,9 +191,9 @@ static bool fetch_pairs(struct wgmma *s, uint32_t i, struct cg_val at, struct cg
     const uint32_t n = m->chunks * CHUNK / t->size;
     for (uint32_t e = 0; e < n; e += m->lanes) {
         const struct cg_val more = cg_u32(e), zero = cg_u32(0);
-        if (!matmul_fetch_pairs(
-                s->m, t->operand, cg_index(g, cg_add(g, at, t->along_k ? zero : more)),
-                cg_index(g, cg_add(g, k, t->along_k ? more : zero)), m->lanes, inside, all + e / 2))
+        const struct cg_val b = cg_index(g, cg_add(g, k, t->along_k ? more : zero));
+        const struct cg_val c = cg_index(g, cg_add(g, at, t->along_k ? zero : more));
+        if (!matmul_fetch_pairs(s->m, t->operand, c, b, m->lanes, inside, all + e / 2))
             return false;
     }
     memcpy(word, all, n / 2 * sizeof *all);

@@ -110,7 +110,8 @@ void wgmma_scales_take(struct wgmma *s, uint32_t q)
     const int32_t a = c->word[s->shape->tile_of[p->a]], b = c->word[s->shape->tile_of[p->b]];
     const int32_t both = cg_new(g, DT_F32);
     PTX(&g->b, "mul.rn.f32", ptx_r(both), ptx_r(scale_of(s, a)), ptx_r(scale_of(s, b)));
-    const struct cg_val lose = cg_add(g, small_of(g, a), small_of(g, b));
+    const struct cg_val of_b = small_of(g, b);
+    const struct cg_val lose = cg_add(g, small_of(g, a), of_b);
     const struct cg_val n = cg_convert(g, lose, DT_F32);
     CG_ASSIGN(g, c->lost, "fma.rn.f32", cg_op(g, n), ptx_r(both), ptx_r(c->lost));
     CG_ASSIGN(g, c->largest, "max.f32", ptx_r(c->largest), ptx_r(both));

@@ -92,10 +92,10 @@ void wgmma_range_tell(struct wgmma *s)
     const struct ptx_operand v[] = {ptx_r(s->least), ptx_r(s->most)};
     const struct cg_val more = cg_mul(g, s->part, s->p->stages * WORD);
     const struct cg_val at = cg_add(g, cg_value(DT_U32, s->ring.full), more);
-    const struct cg_val leads = cg_binary(g, OP_EQ, s->m->lane, cg_u32(0));
+    const int32_t leads = cg_reg(g, cg_binary(g, OP_EQ, s->m->lane, cg_u32(0)));
     gather(s);
     ring_wait_read(&s->ring);
-    PTX_IF(&g->b, cg_reg(g, leads), "st.shared.v2.b32", ptx_mem(cg_reg(g, at), offset_of(s)),
+    PTX_IF(&g->b, leads, "st.shared.v2.b32", ptx_mem(cg_reg(g, at), offset_of(s)),
            ptx_vec(&g->b, 2, v));
 }
 
@@ -104,12 +104,12 @@ void wgmma_range_hear(struct wgmma *s)
 {
     struct cg *g = s->g;
     const struct ptx_operand v[] = {ptx_r(cg_new(g, DT_U32)), ptx_r(cg_new(g, DT_U32))};
-    const struct cg_val hears = cg_binary(g, OP_LT, s->m->lane, cg_u32(s->shape->converts));
+    const int32_t hears = cg_reg(g, cg_binary(g, OP_LT, s->m->lane, cg_u32(s->shape->converts)));
     const struct cg_val more = cg_mul(g, s->m->lane, s->p->stages * WORD);
     const struct cg_val at = cg_add(g, cg_value(DT_U32, s->ring.full), more);
     PTX(&g->b, "mov.u32", v[0], ptx_imm(UINT32_MAX));
     PTX(&g->b, "mov.u32", v[1], ptx_imm(0));
-    PTX_IF(&g->b, cg_reg(g, hears), "ld.shared.v2.b32", ptx_vec(&g->b, 2, v),
+    PTX_IF(&g->b, hears, "ld.shared.v2.b32", ptx_vec(&g->b, 2, v),
            ptx_mem(cg_reg(g, at), offset_of(s)));
     CG_ASSIGN(g, s->least, "min.u32", ptx_r(s->least), v[0]);
     CG_ASSIGN(g, s->most, "max.u32", ptx_r(s->most), v[1]);
@@ -127,7 +127,8 @@ static void find_place(void *of, uint32_t q, struct cg_val w, struct cg_val *row
     const struct cg_val each = cg_u32(s->shape->wide / 2);
     const struct cg_val rows = cg_binary(g, OP_DIV, w, each), v = cg_binary(g, OP_MOD, w, each);
     const struct cg_val half = cg_binary(g, OP_AND, cg_binary(g, OP_SHR, v, cg_u32(1)), cg_u32(1));
-    struct cg_val along = cg_add(g, wgmma_along(s), cg_mul(g, rows, WGMMA_ROWS));
+    const struct cg_val before = cg_mul(g, rows, WGMMA_ROWS);
+    struct cg_val along = cg_add(g, wgmma_along(s), before);
     along = cg_add(g, along, cg_binary(g, OP_SHR, s->m->lane, cg_u32(2)));
     along = cg_index(g, cg_add(g, along, cg_mul(g, half, 8)));
     struct cg_val across = cg_mul(g, cg_binary(g, OP_SHR, v, cg_u32(2)), 8);

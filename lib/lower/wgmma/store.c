@@ -215,7 +215,8 @@ static void compute(struct out *w, struct cg_val *v)
     struct cg_val ok = cg_bool(g, true);
     /* what lies along columns is at constant distances from one address */
     r->along = turned ? down : across;
-    matmul_result_at(m, cg_index(g, row), cg_index(g, w->col), r->sub);
+    const struct cg_val first = cg_index(g, w->col);
+    matmul_result_at(m, cg_index(g, row), first, r->sub);
     if (!m->whole_rows)
         ok = cg_binary(g, OP_LT, cg_index(g, row), m->m);
     if (!m->whole_cols) {
