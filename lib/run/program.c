@@ -88,6 +88,8 @@ enum device_status program_execute(struct run *r, const struct ptx_module *m,
         job_keep(&p->job, &p->set);
     if (status == DEVICE_OK)
         status = program_walk(p);
+    if (p->enough)
+        status = DEVICE_OK;
     if (status == DEVICE_OK)
         status = job_download(&p->job, &p->set);
     if (status == DEVICE_OK)

@@ -95,6 +95,7 @@ struct program {
     struct diags *heard;            /* of the launch at hand */
     struct buf said;
     struct arena *seen; /* contents of the call that is watched; NULL: none is */
+    bool enough;        /* who watches has seen enough */
     struct run_stats stats;
 };
 

@@ -86,9 +86,9 @@ enum device_status program_watch_behind(struct program *p, struct program_call *
         if (!actual->value && actual->param->sym->mode != MODE_IN)
             TRY(take(p, c, i, &shown.kernel->param[c->param[i]].result));
     }
-    const bool more = w->saw(w->ctx, &shown);
+    p->enough = !w->saw(w->ctx, &shown);
     let_go(p, shown.kernel);
-    return more ? DEVICE_OK : DEVICE_FAULT;
+    return p->enough ? DEVICE_FAULT : DEVICE_OK; /* a way out of all loops */
 }
 
 bool run_calls(struct run *r, const struct ptx_module *m,

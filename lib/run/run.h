@@ -196,8 +196,7 @@ struct run_watch {
     /* before each call: are its contents wanted? */
     bool (*wants)(void *ctx, const struct run_call *c);
     /* and behind one whose are: what inputs held before it is in c->kernel's .host, what outputs
-     * hold in .result. False: that is enough; the program ends as if at a fault, without an
-     * error. */
+     * hold in .result. False: that is enough, and the program ends here. */
     bool (*saw)(void *ctx, const struct run_call *c);
 };
 

@@ -180,6 +180,46 @@ END
     [ "${lines[0]}" = "words/small  rows=7 n=5 k=20  101 terms" ]
 }
 
+@test "types are chosen by cases and by --types, and views that begin anywhere are read back" {
+    cat >typed.yaml <<'END'
+program: typed
+types: {T: [f16, f32]}
+use:
+  product: matmul/nt.yaml
+params:
+  a: in T[m, k]
+  b: in T[l, n, k]
+  c: out T[l, m, n]
+steps: |
+  for i in 0..l {
+    p = product(a: a, b: b[i])
+    c[i, r, s] = p[r, s] + T(1)
+  }
+cases:
+  small: {m: 5, n: 7, k: 9, l: 3}
+  wide: {m: 5, n: 7, k: 9, l: 2, T: f32}
+END
+    run -0 --separate-stderr kaio-verify --run -d cpu --fill=normal -I "$KAIO_SRCDIR/specs" typed.yaml
+    [[ ${lines[0]} == "PASS     typed/small normal  6 of 6 calls checked (2 kernels), "* ]]
+    [[ ${lines[1]} == "PASS     typed/wide normal  4 of 4 calls checked (2 kernels), "* ]]
+    run -0 --separate-stderr kaio-verify --run --check --fill=normal --types=all --code=generic -I "$KAIO_SRCDIR/specs" typed.yaml small
+    [[ ${lines[0]} == "PASS     typed/small T=f16 normal  "* ]]
+    [[ ${lines[1]} == "PASS     typed/small T=f32 normal  "* ]]
+}
+
+@test "large calls are judged by a sample, and PTX of something else by nothing" {
+    run -0 --separate-stderr kaio-verify --run -d cpu --code=generic --fill=normal --sample=100 "$examples/heat/heat.yaml" h=30 w=50 rounds=1
+    [[ ${lines[0]} == *"  2 of 2 calls checked (1 kernel), 2 by a sample of elements, "* ]]
+    walk
+    sed 's/old/was/g' walk.yaml >other.yaml
+    kaio-emit other.yaml -o other.ptx
+    run -0 --separate-stderr kaio-verify --run -d cpu --fill=exact --ptx=other.ptx walk.yaml
+    [[ ${lines[0]} == *"; without a reference: walk_step (6 calls)" ]]
+    kaio-emit --kernel=step walk.yaml -o other.ptx
+    run -2 --separate-stderr kaio-verify --run -d cpu --ptx=other.ptx walk.yaml
+    [[ ${lines[0]} == "ERROR    walk  the PTX has no program 'walk'" ]]
+}
+
 @test "a step whose bound says nothing is not trusted" {
     cat >far.yaml <<'END'
 program: far

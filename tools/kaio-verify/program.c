@@ -20,11 +20,33 @@ bool program_has(const struct session *s, const struct spec *spec)
            (!spec->cases.n || !spec_oracle(spec) || s->values.n);
 }
 
+static bool same_param(struct arena *a, const struct lang_symbol *x, const struct lang_symbol *y)
+{
+    bool same = strcmp(x->name, y->name) == 0 && x->kind == y->kind && x->type == y->type;
+    if (same && x->kind == SYM_BUFFER)
+        same = x->mode == y->mode && x->rank == y->rank;
+    for (uint32_t k = 0; same && x->kind == SYM_BUFFER && k < x->rank; k++)
+        same = strcmp(lang_expr_text(a, x->dims[k]), lang_expr_text(a, y->dims[k])) == 0;
+    return same;
+}
+
+/* PTX that is given may have been made from something else. */
+static bool agrees(struct arena *a, const struct spec *s, const struct contract *c)
+{
+    bool same = s->params.n == c->params.n && s->dims.n == c->dims.n;
+    for (size_t i = 0; same && i < s->params.n; i++)
+        same = same_param(a, s->params.v[i].sym, c->params.v[i].sym);
+    for (size_t i = 0; same && i < s->dims.n; i++)
+        same = strcmp(s->dims.v[i]->name, c->dims.v[i]->name) == 0;
+    return same;
+}
+
 struct spec *program_spec(const struct trial *t, const struct contract *kernel)
 {
     const struct program *p = t->k->program;
     for (size_t i = 0; i < p->kernels.n; i++)
-        if (strcmp(p->kernels.v[i].spec->name, kernel->kernel) == 0)
+        if (strcmp(p->kernels.v[i].spec->name, kernel->kernel) == 0 &&
+            agrees(t->a, p->kernels.v[i].spec, kernel))
             return p->kernels.v[i].spec;
     return NULL;
 }

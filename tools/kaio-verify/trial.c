@@ -291,8 +291,6 @@ bool trial_execute(struct trial *t, const char *fill)
     print_messages(t);
     if (st == DEVICE_OK)
         return true;
-    if (st == DEVICE_FAULT && t->watch && !t->d->nerror)
-        return true;
     if (st != DEVICE_FAULT) {
         trial_error(t, st == DEVICE_REFUSED ? CLI_BAD_INPUT : CLI_DEVICE_FAILED, fill);
         return false;

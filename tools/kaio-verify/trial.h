@@ -121,7 +121,7 @@ const char *trial_fill(const struct trial *t, enum fill_kind kind);
 bool trial_all_made(const struct trial *t);
 /* Fills the input from its generator's text. */
 bool trial_make_input(struct trial *t, const char *text, struct run_param *p);
-/* Runs it. False after a row that says what went wrong; not where the watcher ended a program. */
+/* Runs it. False after a row that says what went wrong. */
 bool trial_execute(struct trial *t, const char *fill);
 /* After that: runs it as often as --repeat says. False after a row: the bits are not the same. */
 bool trial_bit_stable(struct trial *t, const char *fill);
@@ -157,7 +157,8 @@ bool watch_saw_nan(const struct watcher *w);
 bool watch_saw_wrong(const struct watcher *w);
 /* Adds the row of a program that did nothing wrong. */
 void watch_end(struct watcher *w);
-/* The kernel that is called so; NULL: the PTX has one that the program does not call. */
+/* The kernel that is called so; NULL: the PTX has one that the program does not know, or knows with
+ * other parameters. */
 struct spec *program_spec(const struct trial *t, const struct contract *kernel);
 
 /* Random shapes for --shapes. */
