@@ -641,7 +641,7 @@ END
     diff got - <<'END'
 ok	y  f32[2]  1 1
 ok	y  f32[2]  3 3
-error 2: cannot
+error 2: cannot o
 ok	y  f32[2]  4 4
 ok	y  f32[3]  1 1
 ok	total  f32[2]
