@@ -266,25 +266,44 @@ bool group_take(struct group *g, const struct lang_step *step, bool *done)
 
 /* ---- numbers that shapes say ----------------------------------------------------------------- */
 
-static bool shape_says(const struct lang_symbol *sym, uint32_t from, const struct lang_symbol *dim)
+static bool says(const struct lang_expr *e, const struct lang_symbol *dim)
 {
-    for (uint32_t i = from; i < sym->rank; i++)
-        if (sym->dims[i]->kind == E_NAME && sym->dims[i]->sym == dim)
+    if (e->kind == E_NAME && e->sym)
+        return e->sym == dim;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (says(e->args[i], dim))
             return true;
     return false;
 }
 
-/* A dimension that is an extent of a buffer is one of the kernel's; another is a number to it. */
+static bool shape_says(struct lang_expr *const *extent, uint32_t n, const struct lang_symbol *dim)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (says(extent[i], dim))
+            return true;
+    return false;
+}
+
+static bool is_said(const struct group *g, const struct lang_symbol *dim)
+{
+    for (size_t i = 0; i < g->access.n; i++) {
+        const struct access *a = g->access.v[i];
+        const struct lang_symbol *sym = a->var->sym;
+        if (shape_says(sym->dims + a->nfixed, sym->rank - a->nfixed, dim))
+            return true;
+    }
+    for (size_t i = 0; i < g->locals.n; i++)
+        if (g->locals.v[i].escapes &&
+            shape_says(g->locals.v[i].shape.dim, g->locals.v[i].shape.rank, dim))
+            return true;
+    return false;
+}
+
 void group_settle_numbers(struct group *g)
 {
     size_t n = 0;
-    for (size_t i = 0; i < g->scalars.n; i++) {
-        const struct lang_symbol *sym = g->scalars.v[i];
-        bool said = false;
-        for (size_t k = 0; k < g->access.n && sym->kind == SYM_DIM; k++)
-            said |= shape_says(g->access.v[k]->var->sym, g->access.v[k]->nfixed, sym);
-        if (!said)
-            g->scalars.v[n++] = sym;
-    }
+    for (size_t i = 0; i < g->scalars.n; i++)
+        if (g->scalars.v[i]->kind != SYM_DIM || !is_said(g, g->scalars.v[i]))
+            g->scalars.v[n++] = g->scalars.v[i];
     g->scalars.n = n;
 }

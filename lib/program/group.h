@@ -74,8 +74,8 @@ struct access *find_access(const struct group *g, const char *name, const char *
 /* Takes an equation into the group; *done is false when it would mean something else there. False
  * with an error. */
 bool group_take(struct group *g, const struct lang_step *step, bool *done);
-/* Once it has all its equations: a dimension that is an extent of a buffer is one of the kernel's,
- * another a number to it. */
+/* Once it has all its equations, and again when the shapes of its locals are known: a dimension in
+ * an extent of a buffer is one of the kernel's, another a number to it. */
 void group_settle_numbers(struct group *g);
 /* A name, with end behind it, that means nothing yet, neither to the kernel nor to the program. */
 const char *group_own_name(struct group *g, const char *name, const char *end);

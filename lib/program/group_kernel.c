@@ -98,6 +98,7 @@ bool group_shapes(struct group *g, const char *name)
                       expr_of_text(g->b, lang_expr_text(g->b->a, sym->dims[k]), l->span)))
                 return false;
     }
+    group_settle_numbers(g);
     return true;
 }
 

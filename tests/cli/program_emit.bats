@@ -113,6 +113,26 @@ p_line13(h: h, y: y) line 13'
 }'
 }
 
+@test "a dimension is the kernel's own where a shape says it, and a number to it elsewhere" {
+    becomes 'h[i < n] = x[i, 0] * k
+repeat 2 { y[i, j] = sum[l](h[l]) }' '$h: f32[n]
+p_line12(x: x, h: h) line 12
+repeat 2 line 13 {
+  p_line13(h: h, y: y) line 13
+}'
+    becomes 'repeat 2 { y[0, j] = z[j] * n }' 'repeat 2 line 12 {
+  p_line12(z: z, y_part: y[0], n: n) line 12
+}'
+    cat >odd.yaml <<'END'
+program: odd
+params: {x: "in f32[2 * n + 1]", y: "out f32[2 * n + 1]"}
+steps: |
+  y[i] = x[i] * n
+END
+    kaio-emit odd.yaml | kaio-run -q -d cpu x=@ones n=2 >got
+    grep -q '^y  f32\[5\]  2 2 2 2 2 ' got
+}
+
 @test "conditions are kernels with one answer" {
     becomes 'while (y[0, 0] > 1) {
   y[i, j] = y[i, j] / 2
