@@ -47,7 +47,7 @@ all_pairs() {
     done
     [ ${#specs[@]} -ge 140 ]
     # shellcheck disable=SC2046
-    run -0 kaio-verify --run -d cpu --check ${KAIO_QUICK:+--code=generic} $(printf '%s\n' "${specs[@]}" | sed -n "1~${step}p")
+    run -0 kaio-verify --run -d cpu --check --fill=normal ${KAIO_QUICK:+--code=generic} $(printf '%s\n' "${specs[@]}" | sed -n "1~${step}p")
     [[ $output != *warning:* ]]
     [[ ${lines[-1]} == *" passed, 0 failed, "* ]]
 }

@@ -93,7 +93,7 @@ def choose(logits, at, temperature, top_p, seed):
     e = np.exp((logits - logits.max()) / temperature)
     order = np.argsort(-e)
     some = order[:np.searchsorted(np.cumsum(e[order]), top_p * e.sum()) + 1]
-    return int(max(some, key=lambda w: e[w] / -np.log(uniform(seed, int(w), at) or 2 ** -999)))
+    return int(max(some, key=lambda w: e[w] / -np.log(max(uniform(seed, int(w), at), 2 ** -25))))
 
 
 def generate(w, prompt, room, end=2, temperature=0, top_p=.9, seed=0):

@@ -6,7 +6,8 @@ load equations
 
 @test "every kind of map computes what its mathematics says, and reads nothing else" {
     for target in sm_70 sm_90; do
-        run -0 kaio-verify --run -d cpu --check -t $target data/maps.yaml
+        [ -z "${KAIO_QUICK-}" ] || [ $target = sm_90 ] || continue
+        run -0 kaio-verify --run -d cpu --check ${KAIO_QUICK:+--fill=normal} -t $target data/maps.yaml
         [[ $output == *"passed, 0 failed, 0 skipped" ]]
     done
 }

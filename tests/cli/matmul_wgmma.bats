@@ -286,7 +286,7 @@ END
 epilogue() {
     # as large as everything else hundreds of times
     local q='batch, n, m, n'
-    [[ $1 == *q[[]* ]] || q=batch
+    [[ $1 == *q[[]* ]] || q='batch'
     cat >k.yaml <<END
 kernel: k
 params:
