@@ -9,4 +9,3 @@ BATS_TESTS += tests/cli/notations.bats tests/cli/derived.bats tests/cli/verify.b
 
 EXTRA_DIST += tests/cli/verify.bash tests/data/constructs.yaml tests/data/notations.yaml tests/data/junit.xsd \
 	tests/bound/honest.yaml tests/steps/gpt2.yaml tests/steps/names.yaml tests/bound/matmul.yaml tests/bound/wrong.yaml
-EXTRA_DIST += examples/bfs/bfs.yaml examples/cg/cg.yaml examples/heat/heat.yaml examples/life/life.yaml examples/mlp/mlp.yaml
