@@ -255,3 +255,12 @@ END
     echo 'schedule: {mma: fma}' >>k.yaml
     [[ $(kaio-emit -t sm_90a --explain -D m=64 -D n=32 -D k=1500 k.yaml) != *"weighted_a: "* ]]
 }
+
+@test "two products of one instruction are as wide as four warpgroups' registers hold" {
+    local ptxas
+    cp "$specs/gated_mlp.yaml" k.yaml
+    kaio-emit -t sm_90a -D m=4096 -D n=14336 -D k=4096 k.yaml -o k.ptx
+    ! grep -q '^.reqntid 512' k.ptx || ! grep -q 'wgmma.mma_async.*m64n256' k.ptx
+    ptxas=$(command -v ptxas || ls /usr/local/cuda/bin/ptxas 2>/dev/null) || skip "no ptxas"
+    "$ptxas" -arch=sm_90a k.ptx -o k.cubin
+}

@@ -342,9 +342,10 @@ bool wgmma_measure(struct wgmma_shape *s, struct buf *why)
         return fails(why, "%u bytes of other blocks' sums don't fit where %u stages were",
                      wgmma_share_bytes(s), p->stages);
     /* an instruction's registers are among those that threads begin with, for ptxas */
-    if (s->producers + s->consumers == WGMMA_GROUPS && s->wide > MOST_WIDE_OF_4)
+    const uint32_t columns = s->joined * s->wide;
+    if (s->producers + s->consumers == WGMMA_GROUPS && columns > MOST_WIDE_OF_4)
         return fails(why, "instructions of four warpgroups have %u columns at most, not %u",
-                     MOST_WIDE_OF_4, s->wide);
+                     MOST_WIDE_OF_4, columns);
     const uint32_t all = wgmma_registers(s, false);
     const uint32_t most = all - (s->consumers > 2 ? NOT_SUMS_OF_3 : NOT_SUMS);
     const uint32_t sums = wgmma_sums(s) + (p->promotes ? s->wide / 2 : 0);
