@@ -266,37 +266,77 @@ bool group_take(struct group *g, const struct lang_step *step, bool *done)
 
 /* ---- numbers that shapes say ----------------------------------------------------------------- */
 
-static bool says(const struct lang_expr *e, const struct lang_symbol *dim)
-{
-    if (e->kind == E_NAME && e->sym)
-        return e->sym == dim;
-    for (uint32_t i = 0; i < e->nargs; i++)
-        if (says(e->args[i], dim))
-            return true;
-    return false;
-}
-
-static bool shape_says(struct lang_expr *const *extent, uint32_t n, const struct lang_symbol *dim)
+static bool is_extent(struct lang_expr *const *extent, uint32_t n, const struct lang_symbol *dim)
 {
     for (uint32_t i = 0; i < n; i++)
-        if (says(extent[i], dim))
+        if (extent[i]->kind == E_NAME && extent[i]->sym == dim)
             return true;
     return false;
 }
 
+/* Is the dimension an extent by itself, so that a buffer says it? */
 static bool is_said(const struct group *g, const struct lang_symbol *dim)
 {
     for (size_t i = 0; i < g->access.n; i++) {
         const struct access *a = g->access.v[i];
         const struct lang_symbol *sym = a->var->sym;
-        if (shape_says(sym->dims + a->nfixed, sym->rank - a->nfixed, dim))
+        if (is_extent(sym->dims + a->nfixed, sym->rank - a->nfixed, dim))
             return true;
     }
     for (size_t i = 0; i < g->locals.n; i++)
         if (g->locals.v[i].escapes &&
-            shape_says(g->locals.v[i].shape.dim, g->locals.v[i].shape.rank, dim))
+            is_extent(g->locals.v[i].shape.dim, g->locals.v[i].shape.rank, dim))
             return true;
     return false;
+}
+
+static bool all_said(const struct group *g, const struct lang_expr *e)
+{
+    if (e->kind == E_NAME && e->sym && e->sym->kind == SYM_DIM)
+        return e->sym->has_value || is_said(g, e->sym);
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (!all_said(g, e->args[i]))
+            return false;
+    return e->kind != E_NAME; /* a scalar is no part of an extent */
+}
+
+static const char *extent_text(struct group *g, struct lang_expr *e)
+{
+    const char *text = lang_expr_text(g->b->a, e);
+    if (e->kind == E_NAME || e->kind == E_INT || all_said(g, e))
+        return text;
+    for (size_t i = 0; i < g->extents.n; i++)
+        if (strcmp(g->extents.v[i].text, text) == 0)
+            return g->extents.v[i].name;
+    struct extent *x = VEC_PUSH(g->b->a, &g->extents);
+    *x = (struct extent){e, text, NULL};
+    x->name = group_own_name(g, "extent",
+                             g->extents.n > 1 ? arena_printf(g->b->a, "_%zu", g->extents.n) : "");
+    return x->name;
+}
+
+const char *group_shape_text(struct group *g, const struct shape *s)
+{
+    struct buf text = buf_in(g->b->a);
+    buf_printf(&text, "%s[", dtype_name(s->type));
+    for (uint32_t i = 0; i < s->rank; i++)
+        buf_printf(&text, "%s%s", i ? ", " : "", extent_text(g, s->dim[i]));
+    buf_putc(&text, ']');
+    return buf_text(&text);
+}
+
+static struct lang_expr *extent_of(void *ctx, const struct lang_symbol *sym)
+{
+    const struct group *g = ctx;
+    for (size_t i = 0; i < g->extents.n; i++)
+        if (strcmp(g->extents.v[i].name, sym->name) == 0)
+            return g->extents.v[i].e;
+    return NULL;
+}
+
+struct lang_expr *group_extent(struct group *g, const struct lang_expr *e, struct span at)
+{
+    return expr_replace(g->b, e, extent_of, g, at);
 }
 
 void group_settle_numbers(struct group *g)

@@ -34,6 +34,13 @@ struct equation {
     struct access *to; /* what it assigns; NULL: a local */
 };
 
+/* An extent made of dimensions that no shape says alone, as "heads + 2 * kv": a dimension of its
+ * own to the kernel, which gets its value from the buffer. */
+struct extent {
+    struct lang_expr *e;
+    const char *text, *name;
+};
+
 struct group {
     struct builder *b;
     VEC(struct equation) v;
@@ -41,6 +48,7 @@ struct group {
     VEC(struct local) locals;
     /* Numbers that the kernel gets: scalars and loop indices, dimensions that no shape says. */
     VEC(const struct lang_symbol *) scalars;
+    VEC(struct extent) extents;
     bool asks;  /* its one equation is a condition: 1 or 0 */
     bool plain; /* nothing stands for the next value of a buffer: only good for its types */
 };
@@ -74,9 +82,13 @@ struct access *find_access(const struct group *g, const char *name, const char *
 /* Takes an equation into the group; *done is false when it would mean something else there. False
  * with an error. */
 bool group_take(struct group *g, const struct lang_step *step, bool *done);
-/* Once it has all its equations, and again when the shapes of its locals are known: a dimension in
- * an extent of a buffer is one of the kernel's, another a number to it. */
+/* Once it has all its equations, and again when the shapes of its locals are known: a dimension
+ * that is an extent of a buffer is one of the kernel's, another a number to it. */
 void group_settle_numbers(struct group *g);
+/* "f32[n, extent]" of a part of a buffer, as the kernel says it. */
+const char *group_shape_text(struct group *g, const struct shape *s);
+/* An extent as the kernel says it, as the program does. NULL with an error at `at`. */
+struct lang_expr *group_extent(struct group *g, const struct lang_expr *e, struct span at);
 /* A name, with end behind it, that means nothing yet, neither to the kernel nor to the program. */
 const char *group_own_name(struct group *g, const char *name, const char *end);
 

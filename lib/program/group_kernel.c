@@ -94,8 +94,7 @@ bool group_shapes(struct group *g, const char *name)
             continue;
         l->shape = (struct shape){.type = sym->type, .rank = sym->rank};
         for (uint32_t k = 0; k < sym->rank; k++)
-            if (!(l->shape.dim[k] =
-                      expr_of_text(g->b, lang_expr_text(g->b->a, sym->dims[k]), l->span)))
+            if (!(l->shape.dim[k] = group_extent(g, sym->dims[k], l->span)))
                 return false;
     }
     group_settle_numbers(g);

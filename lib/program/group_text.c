@@ -124,7 +124,7 @@ static const char *part_text(struct group *g, const struct access *a)
                         !a->written ? "in"
                         : a->read   ? "inout"
                                     : "out",
-                        shape_text(g->b, &part));
+                        group_shape_text(g, &part));
 }
 
 static void write_params(struct writer *w, bool sink)
@@ -137,7 +137,7 @@ static void write_params(struct writer *w, bool sink)
     for (size_t i = 0; i < g->locals.n; i++)
         if (g->locals.v[i].escapes && !sink)
             declare(w, &n, g->locals.v[i].name,
-                    arena_printf(g->b->a, "out %s", shape_text(g->b, &g->locals.v[i].shape)));
+                    arena_printf(g->b->a, "out %s", group_shape_text(g, &g->locals.v[i].shape)));
     for (size_t i = 0; i < g->scalars.n; i++)
         declare(w, &n, g->scalars.v[i]->name,
                 g->scalars.v[i]->kind == SYM_DIM ? "i64" : dtype_name(g->scalars.v[i]->type));

@@ -125,11 +125,7 @@ setup() {
     # where there are no tensor cores for them: of 512 columns, and for the number of a token's sequence
     cd "$KAIO_SRCDIR"
     others=$(printf '%s\n' specs/*/*.yaml | grep -v '/mla_latent.yaml\|/varlen_packed.yaml')
-<<<<<<< HEAD
     # shellcheck disable=SC2046 # names without blanks
-=======
-    # shellcheck disable=SC2046
->>>>>>> ci-time
     tensorless=$(grep -v '^specs/attention/' <<<"$others"; grep -L '\[[ij] in ' $(grep '^specs/attention/' <<<"$others"))
     [ "$(wc -l <<<"$tensorless")" -ge 150 ]
     # shellcheck disable=SC2086
