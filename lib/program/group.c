@@ -300,14 +300,20 @@ static bool all_said(const struct group *g, const struct lang_expr *e)
     return e->kind != E_NAME; /* a scalar is no part of an extent */
 }
 
-static const char *extent_text(struct group *g, struct lang_expr *e)
+const char *group_range_text(struct group *g, const struct lang_expr *e)
 {
     const char *text = lang_expr_text(g->b->a, e);
-    if (e->kind == E_NAME || e->kind == E_INT || all_said(g, e))
-        return text;
     for (size_t i = 0; i < g->extents.n; i++)
         if (strcmp(g->extents.v[i].text, text) == 0)
             return g->extents.v[i].name;
+    return text;
+}
+
+static const char *extent_text(struct group *g, struct lang_expr *e)
+{
+    const char *text = lang_expr_text(g->b->a, e), *name = group_range_text(g, e);
+    if (e->kind == E_NAME || e->kind == E_INT || strcmp(name, text) != 0 || all_said(g, e))
+        return name;
     struct extent *x = VEC_PUSH(g->b->a, &g->extents);
     *x = (struct extent){e, text, NULL};
     x->name = group_own_name(g, "extent",

@@ -87,6 +87,8 @@ bool group_take(struct group *g, const struct lang_step *step, bool *done);
 void group_settle_numbers(struct group *g);
 /* "f32[n, extent]" of a part of a buffer, as the kernel says it. */
 const char *group_shape_text(struct group *g, const struct shape *s);
+/* The end of an index's range as the kernel says it, where it is such an extent; else as it is. */
+const char *group_range_text(struct group *g, const struct lang_expr *e);
 /* An extent as the kernel says it, as the program does. NULL with an error at `at`. */
 struct lang_expr *group_extent(struct group *g, const struct lang_expr *e, struct span at);
 /* A name, with end behind it, that means nothing yet, neither to the kernel nor to the program. */

@@ -164,11 +164,11 @@ static void write_index(struct writer *w, const struct lang_symbol *i, bool firs
     buf_printf(&w->out, "%s%s", first ? "[" : ", ", i->name);
     if (!i->written)
         return;
+    const char *end = group_range_text(w->g, i->dims[0]);
     if (i->low)
-        buf_printf(&w->out, " in %s..%s", lang_expr_text(w->g->b->a, i->low),
-                   lang_expr_text(w->g->b->a, i->dims[0]));
+        buf_printf(&w->out, " in %s..%s", lang_expr_text(w->g->b->a, i->low), end);
     else
-        buf_printf(&w->out, " < %s", lang_expr_text(w->g->b->a, i->dims[0]));
+        buf_printf(&w->out, " < %s", end);
 }
 
 static void write_left(struct writer *w, const char *name, const struct lang_equation_step *e,

@@ -131,6 +131,16 @@ steps: |
 END
     kaio-emit odd.yaml | kaio-run -q -d cpu x=@ones n=2 >got
     grep -q '^y  f32\[5\]  2 2 2 2 2 ' got
+    # nothing says heads or kv alone
+    cat >sums.yaml <<'END'
+program: sums
+params: {x: "in f32[heads + 2 * kv, w]", y: "out f32[heads + kv, w]"}
+steps: |
+  h[i < heads + kv, j] = x[i + kv, j] * kv
+  repeat 1 { y[i, j] = h[i, j] + 1 + heads }
+END
+    kaio-emit sums.yaml | kaio-run -q -d cpu x=@ones heads=2 kv=3 w=1 >got
+    grep -q '^y  f32\[5, 1\]  6 6 6 6 6 ' got
 }
 
 @test "conditions are kernels with one answer" {
