@@ -39,7 +39,7 @@ with tempfile.TemporaryDirectory() as tmp:
     subprocess.run(['kaio-emit', '--target', args.target, program, '-o', os.path.join(tmp, 'llama.ptx'),
                     *(f'-D{name}={n}' for name, n in dims.items())], check=True)
     run = ['kaio-run', '-q', '-d', args.device, os.path.join(tmp, 'llama.ptx'),
-           *(f'{name}={model}#{name}' for name in shape), f'prompt={tmp}/prompt.bin', f'p={len(prompt)}',
+           f'--weights={model}', f'prompt={tmp}/prompt.bin', f'p={len(prompt)}',
            f'temperature={args.temperature}', f'top_p={args.top_p}', f'seed={args.seed}', f'text={tmp}/text.bin',
            f'length={tmp}/length.bin', f'logits={tmp}/logits.bin']
     tokens, shown = [], ''

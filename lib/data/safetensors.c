@@ -2,6 +2,7 @@
 
 #include "data/safetensors.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -405,4 +406,105 @@ bool safetensors_read(struct arena *a, struct io_in *in, const char *path, const
         if (strcmp(all.v.v[i].name, tensor) == 0)
             return describe(&r, &all.v.v[i], out) && get_data(&r, in, &all.v.v[i], out);
     return not_found(&r, tensor, &all);
+}
+
+/* ---- where the tensors of a model are ---- */
+
+/* Any value: what it is, is not ours. */
+static bool skip_value(struct reader *r, unsigned depth)
+{
+    enum { DEPTH = 32 };
+    const char *s;
+    skip_space(r);
+    if (depth == DEPTH || r->p == r->end)
+        return false;
+    if (*r->p == '"')
+        return take_string(r, &s);
+    const bool object = *r->p == '{';
+    if (object || *r->p == '[') {
+        const char close = object ? '}' : ']';
+        r->p++;
+        if (take(r, close))
+            return true;
+        do {
+            if (object && (!take_string(r, &s) || !take(r, ':')))
+                return false;
+            if (!skip_value(r, depth + 1))
+                return false;
+        } while (take(r, ','));
+        return take(r, close);
+    }
+    const char *from = r->p;
+    while (r->p < r->end && (isalnum((unsigned char)*r->p) || (*r->p && strchr("+-.", *r->p))))
+        r->p++;
+    return r->p > from;
+}
+
+/* The files lie beside the index. */
+static bool take_map(struct reader *r, const char *folder, size_t len, safetensors_list *out)
+{
+    const char *name, *file;
+    if (!take(r, '{'))
+        return false;
+    if (take(r, '}'))
+        return true;
+    do {
+        if (!take_string(r, &name) || !take(r, ':') || !take_string(r, &file))
+            return false;
+        *VEC_PUSH(r->arena, out) = (struct safetensors_place){
+            name, len && file[0] != '/' ? arena_printf(r->arena, "%.*s%s", (int)len, folder, file)
+                                        : file};
+    } while (take(r, ','));
+    return take(r, '}');
+}
+
+static bool take_index(struct reader *r, safetensors_list *out)
+{
+    const char *slash = strrchr(r->file, '/'), *key;
+    const size_t len = slash ? (size_t)(slash - r->file) + 1 : 0;
+    bool mapped = false;
+    if (!take(r, '{'))
+        return false;
+    do {
+        if (!take_string(r, &key) || !take(r, ':'))
+            return false;
+        const bool map = strcmp(key, "weight_map") == 0;
+        if ((map && mapped) || !(map ? take_map(r, r->file, len, out) : skip_value(r, 0)))
+            return false;
+        mapped |= map;
+    } while (take(r, ','));
+    if (!take(r, '}'))
+        return false;
+    skip_space(r);
+    return mapped && r->p == r->end;
+}
+
+static bool places_of_index(struct arena *a, const char *path, safetensors_list *out,
+                            struct diags *d)
+{
+    struct diags *unsaid = diags_new(a);
+    const struct source *text = io_read(a, d, path, HEADER_LIMIT);
+    if (!text)
+        return false;
+    struct reader r = {
+        .arena = a, .p = text->text, .end = text->text + text->len, .file = path, .d = unsaid};
+    return take_index(&r, out) ||
+           diag_error(d, SPAN_NONE,
+                      "'%s' is no index of safetensors files, which is a JSON object whose "
+                      "\"weight_map\" gives each tensor's file",
+                      path);
+}
+
+bool safetensors_find(struct arena *a, const char *path, safetensors_list *out, struct diags *d)
+{
+    struct safetensors all;
+    const size_t n = strlen(path);
+    if (n > 5 && strcmp(path + n - 5, ".json") == 0)
+        return places_of_index(a, path, out, d);
+    struct io_in *in = io_open(a, d, path);
+    const bool good = in && safetensors_header(a, in, &all, d);
+    for (size_t i = 0; good && i < all.v.n; i++)
+        *VEC_PUSH(a, out) = (struct safetensors_place){all.v.v[i].name, path};
+    io_close(in);
+    return good;
 }

@@ -27,4 +27,13 @@ bool safetensors_header(struct arena *a, struct io_in *in, struct safetensors *o
 bool safetensors_read(struct arena *a, struct io_in *in, const char *path, const char *tensor,
                       struct loaded *out, struct diags *d);
 
+/* Where tensors are: of a file all that it has, of an index (a name that ends in ".json", as
+ * model.safetensors.index.json) those of the files that it names. Nothing but headers is read, and
+ * of an index none. Appends to out; false with errors in d. */
+struct safetensors_place {
+    const char *name, *path;
+};
+typedef VEC(struct safetensors_place) safetensors_list;
+bool safetensors_find(struct arena *a, const char *path, safetensors_list *out, struct diags *d);
+
 #endif

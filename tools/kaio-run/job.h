@@ -9,6 +9,7 @@
 #include "run/choose.h"
 #include "run/keep.h"
 #include "run/launchable.h"
+#include "run/weights.h"
 
 struct job {
     struct cli cli;
@@ -23,8 +24,9 @@ struct job {
     struct run_options run_options;
     bool list, lines, quiet, check, time, json, print_suppressions, plan, profile;
     struct suppressions suppressions;
-    VEC(const char *) suppression_files;
-    unsigned rounds; /* 0: the default */
+    VEC(const char *) suppression_files, weight_files;
+    safetensors_list weights; /* the tensors in those files */
+    unsigned rounds;          /* 0: the default */
     VEC(struct run_arg) args;
     VEC(const char *) decls;
     struct launchable program;

@@ -38,6 +38,7 @@ enum {
     OPT_PROFILE,
     OPT_MAX_ITERATIONS,
     OPT_LINES,
+    OPT_WEIGHTS,
 };
 
 #define TEXT(id, name, arg, help, values) \
@@ -52,6 +53,10 @@ static const struct cli_option options[] = {
     {.heading = "Files"},
     TEXT(OPT_LIST_TENSORS, "list-tensors", "FILE",
          "print the tensors of a safetensors file and exit", NULL),
+    TEXT(OPT_WEIGHTS, "weights", "FILE",
+         "take inputs that are not given from the tensors of the same\nnames in FILE, .safetensors "
+         "or an index of them, .json\n(may be repeated)",
+         NULL),
     {.heading = "Launch"},
     TEXT('D', "define", "DIM=N", "give a dimension its value; the same as DIM=N", ""),
     TEXT(OPT_KERNEL, "kernel", "NAME", "which kernel or program, when the PTX holds several", ""),
@@ -266,6 +271,7 @@ static void read_options(struct job *j, int argc, char **argv)
         case 'D': add_define(j); break;
         case 'q': j->quiet = true; break;
         case OPT_LINES: j->lines = true; break;
+        case OPT_WEIGHTS: *VEC_PUSH(j->a, &j->weight_files) = j->cli.arg; break;
         case OPT_LIST_DEVICES: j->list = true; break;
         case OPT_LIST_TENSORS: j->tensors = j->cli.arg; break;
         case OPT_KERNEL: j->kernel = j->cli.arg; break;

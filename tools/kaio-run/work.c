@@ -41,11 +41,20 @@ void job_report_unused(struct job *j, const struct contract *const *c, size_t n)
     suppress_unused(&j->suppressions, entry.v, j->d);
 }
 
+static bool read_weights(struct job *j)
+{
+    bool good = true;
+    for (size_t i = 0; i < j->weight_files.n; i++)
+        good = safetensors_find(j->a, j->weight_files.v[i], &j->weights, j->d) && good;
+    return good;
+}
+
 int job_prepare(struct job *j, const char **why)
 {
     device_settle(j->a, &j->device, why);
     j->from.gpu = j->device.ops == &cuda_device;
-    if (!read_suppressions(j) || !launchable_read(j->a, &j->from, &j->program, j->d))
+    if (!read_suppressions(j) || !read_weights(j) ||
+        !launchable_read(j->a, &j->from, &j->program, j->d))
         return CLI_BAD_INPUT;
     for (size_t i = 0; i < j->program.narg; i++)
         *VEC_PUSH(j->a, &j->args) = j->program.arg[i];
@@ -136,7 +145,11 @@ int request_bind(struct job *j, struct request *q)
     q->run->memory.simulated = j->device.ops == &sim_device;
     q->run->memory.overcommit = j->device_options.overcommit;
     q->run->keep = j->keep;
-    return run_bind_args(q->run, q->arg, q->narg, q->stdin_user) &&
+    run_arg_list args = {0};
+    for (size_t i = 0; i < q->narg; i++)
+        *VEC_PUSH(q->a, &args) = q->arg[i];
+    weights_complete(q->a, c, &j->weights, &args);
+    return run_bind_args(q->run, args.v, args.n, q->stdin_user) &&
                    run_check(q->run, j->program.module)
                ? CLI_OK
                : CLI_BAD_INPUT;
