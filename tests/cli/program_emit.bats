@@ -183,6 +183,8 @@ y[0] = scale(x: h)' 'known in that block alone'
     refused 'h = scale(x: x[0] as [k, 1])' "'x' is f32[k, 1] here"
     refused 'h = scale(x: y[i])' "unknown name 'i'"
     refused 'y[0] = scale(x: z)' "'y' is f32"
+    refused 'y[0] = scale(x: y[0])' "'y' is 'x' and 'y' of one call, which writes it"
+    refused 'scale(x: y as [n * k], y: y as [n * k])' "'y' is 'x' and 'y' of one call"
     refused '}' "there is no '{' for this '}'"
     refused 'for t in 0..3 { y[0] = scale(x: x[0])' "there is no '}' for this '{'"
     refused 'h = scale(x: x[0]) y = 3' "expected the end of the call"
