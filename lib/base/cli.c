@@ -323,6 +323,9 @@ _Noreturn static void bad_option(const struct cli *cli, const struct tables *t, 
 _Noreturn static void print_and_exit(struct cli *cli,
                                      void (*print)(const struct cli_program *, FILE *))
 {
+    /* written at once, in the end: of what stdio writes in between it forgets why it failed */
+    static char room[1 << 16];
+    setvbuf(stdout, room, _IOFBF, sizeof room);
     print(cli->program, stdout);
     exit(cli_finish(cli, CLI_OK));
 }
