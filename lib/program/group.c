@@ -280,7 +280,7 @@ static bool is_said(const struct group *g, const struct lang_symbol *dim)
     for (size_t i = 0; i < g->access.n; i++) {
         const struct access *a = g->access.v[i];
         const struct lang_symbol *sym = a->var->sym;
-        if (is_extent(sym->dims + a->nfixed, sym->rank - a->nfixed, dim))
+        if (a->nfixed < sym->rank && is_extent(sym->dims + a->nfixed, sym->rank - a->nfixed, dim))
             return true;
     }
     for (size_t i = 0; i < g->locals.n; i++)
