@@ -46,6 +46,7 @@ left="the limit of address space has [0-9.]+ (bytes|kB|MB) left"
         case $status in
         0) break ;;
         127) continue ;; # the loader's own message
+        139) [ $starts = 0 ] || return 1; continue ;; # loaded, but no room for the stack to grow: the kernel ends it
         2) ;;
         *) cat said; return 1 ;;
         esac
