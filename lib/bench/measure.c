@@ -3,6 +3,7 @@
 #include "bench/measure.h"
 
 #include "data/philox.h"
+#include "run/try.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,13 +15,6 @@ static const double WARM_MOST = 2;     /* seconds beyond which clocks are not wa
 static const double WINDOW = 0.1;      /* seconds of rounds whose mean is looked at */
 static const double STEADY = 0.01;     /* relative */
 enum { GRAPH_NODES = 8192, PILOT = 4, READINGS = 10 };
-
-#define TRY(call)                            \
-    do {                                     \
-        enum device_status status_ = (call); \
-        if (status_ != DEVICE_OK)            \
-            return status_;                  \
-    } while (0)
 
 static enum device_status enqueue(struct measured *m, uint64_t n, struct diags *d)
 {

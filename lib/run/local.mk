@@ -9,6 +9,6 @@ lib_libkaiocore_la_SOURCES += \
 	lib/run/program.c lib/run/program.h lib/run/program_tree.c lib/run/program_walk.c lib/run/program_call.c \
 	lib/run/program_view.c lib/run/program_memory.c lib/run/program_device.c lib/run/program_print.c lib/run/program_watch.c \
 	lib/run/args.c lib/run/args.h lib/run/view.c lib/run/view.h \
-	lib/run/weights.c lib/run/weights.h lib/run/keep.c lib/run/keep.h \
+	lib/run/try.h lib/run/weights.c lib/run/weights.h lib/run/keep.c lib/run/keep.h \
 	lib/run/made.c lib/run/made.h lib/run/launchable.c lib/run/launchable.h \
 	lib/run/line.c lib/run/line.h

@@ -4,13 +4,7 @@
 #include <inttypes.h>
 
 #include "run/program.h"
-
-#define TRY(call)                            \
-    do {                                     \
-        enum device_status status_ = (call); \
-        if (status_ != DEVICE_OK)            \
-            return status_;                  \
-    } while (0)
+#include "run/try.h"
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 

@@ -2,13 +2,7 @@
 #include <config.h>
 
 #include "run/program.h"
-
-#define TRY(call)                            \
-    do {                                     \
-        enum device_status status_ = (call); \
-        if (status_ != DEVICE_OK)            \
-            return status_;                  \
-    } while (0)
+#include "run/try.h"
 
 struct run_call program_shown(const struct program *p, const struct program_call *c)
 {

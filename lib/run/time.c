@@ -3,6 +3,7 @@
 #include <config.h>
 
 #include "run/program.h"
+#include "run/try.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,13 +12,6 @@ static const double SHORT = 100e-6;    /* seconds; a launch costs the host a ten
 static const double LONG = 10e-3;      /* beside that, what starting costs is nothing */
 static const double GRAPH_TIME = 1e-3; /* that a graph takes at least, where its nodes suffice */
 enum { WARM_UP = 3, PILOT = 4, SETS_MOST = 16, GRAPH_NODES = 4096 };
-
-#define TRY(call)                            \
-    do {                                     \
-        enum device_status status_ = (call); \
-        if (status_ != DEVICE_OK)            \
-            return status_;                  \
-    } while (0)
 
 /* What is timed: executions, or copies. */
 struct timed {
