@@ -41,14 +41,6 @@ struct said { /* by an equation */
     VEC(const struct lang_symbol *) numbers;
 };
 
-static void note_number(struct said *s, const struct lang_symbol *sym)
-{
-    for (size_t i = 0; i < s->numbers.n; i++)
-        if (s->numbers.v[i] == sym)
-            return;
-    *VEC_PUSH(s->g->b->a, &s->numbers) = sym;
-}
-
 static uint32_t note_read(void *ctx, struct lang_expr *e)
 {
     struct said *s = ctx;
@@ -62,7 +54,7 @@ static uint32_t note_read(void *ctx, struct lang_expr *e)
     }
     const struct lang_symbol *sym = lang_find(&b->block->scope, e->name);
     if (sym && (sym->kind == SYM_SCALAR || sym->kind == SYM_DIM))
-        note_number(s, sym);
+        *VEC_PUSH(b->a, &s->numbers) = sym;
     return 0;
 }
 

@@ -63,7 +63,6 @@ struct reads {
     void *ctx;
 };
 void find_reads(struct reads *r, struct lang_expr *e);
-bool is_index_name(const struct reads *r, const char *name);
 
 /* How many of the first subscripts choose an element of the program's: made of dimensions, integer
  * scalars, indices of loops and numbers only. */

@@ -16,8 +16,6 @@
 #include "spec/spec.h"
 
 struct program_options {
-    const struct spec_define *defines; /* those that the program was read with */
-    size_t ndefine;
     const char *const *path; /* folders where kernels are looked for, after the program's own */
     size_t npath;
     /* Whether a kernel that was made of equations can be compiled: those that can't are cut in two.

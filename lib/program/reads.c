@@ -3,7 +3,7 @@
 
 #include "program/group.h"
 
-bool is_index_name(const struct reads *r, const char *name)
+static bool is_index_name(const struct reads *r, const char *name)
 {
     for (size_t i = 0; i < r->index.n; i++)
         if (strcmp(r->index.v[i], name) == 0)

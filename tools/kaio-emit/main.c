@@ -250,8 +250,7 @@ static bool compiles(void *ctx, struct spec *s)
 /* A program is the kernels that it calls, and its steps. */
 static bool add_program(struct job *j, const struct spec *s, const struct spec_file *file)
 {
-    struct program_options opt = {
-        .defines = j->defines.v, .ndefine = j->defines.n, .compiles = compiles, .ctx = j};
+    struct program_options opt = {.compiles = compiles, .ctx = j};
     opt.path = program_path(j->a, j->include.v, j->include.n, &opt.npath);
     struct program *p = program_build(j->a, s, file, &opt, j->target->name, j->d);
     if (!p)

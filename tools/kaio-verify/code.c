@@ -18,8 +18,7 @@ static bool compiles(void *ctx, struct spec *s)
 static bool build_program(struct kernel *k, struct diags *d)
 {
     const struct options *o = k->s->opt;
-    struct program_options opt = {
-        .defines = o->define, .ndefine = o->ndefine, .compiles = compiles, .ctx = k};
+    struct program_options opt = {.compiles = compiles, .ctx = k};
     opt.path = program_path(k->a, o->include, o->ninclude, &opt.npath);
     k->program = program_build(k->a, k->spec, k->s->file, &opt, k->s->target->name, d);
     return k->program != NULL;
